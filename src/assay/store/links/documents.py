@@ -1,7 +1,7 @@
 """Documentation of items: sections of documents whose heading or text names them.
 
-A mention counts if it says enough: qualified by the item's container or module (`Flask.route`, `flask.url_for`), or a
-name that is no ordinary word (`url_for`, `BlueprintState`) and has one definition.
+A mention counts if it says enough: qualified by the item's container or module (`Flask.route`, `flask.url_for`), or
+marked as code and the name of a type, or of a function that is no ordinary word (`url_for`), with one definition.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from assay.core.items import EDGE_TYPES, Item, Link, heading_slug
+from assay.core.items import DATA_KINDS, EDGE_TYPES, TYPE_KINDS, Item, Link, heading_slug
 from assay.store.index import Index
+from assay.store.sections import Mention
 
 _MOST = 8  # sections of an item: a manual's index of names has hundreds
 _IN_HEADING, _QUALIFIED, _BARE = 1.0, 0.9, 0.75  # confidence by how the section names the item
 _CODE_NAME = re.compile(r"[^\W_]\w*_\w*[^\W_]|\w*[a-z0-9][A-Z]\w*")  # snake_case or inner capitals
 _WORD = re.compile(r"\w+")
-_CHANGELOG = re.compile(r"(?:change(?:s|log)|history|news|release[\w-]*|upgrad\w*|migrat\w*|todo)\b", re.IGNORECASE)
+_CHANGELOG = re.compile(
+    r"(?:change(?:s|log)|history|news|release[\w-]*|whats[-_]?new[\w.-]*|upgrad\w*|migrat\w*|todo)\b", re.IGNORECASE
+)
 _EXAMPLES = frozenset(
     {"example", "examples", "sample", "samples", "demo", "demos", "playground", "benchmarks", "fixtures"}
 )
@@ -33,13 +36,14 @@ def links(index: Index, id: str) -> Iterator[Link]:
         return
     owners = _owners(index, item)
     best: dict[int, float] = {}
-    for section, mention, symbols in mentions:
-        if item.number in symbols and (confidence := _confidence(index, item, mention, symbols, owners)):
-            place = index.sections[section]
-            if _is_changelog(place.path) or not _is_near(item.path, place.path):
-                continue
-            named = bool(place.headings) and item.name in _WORD.findall(place.headings[-1])
-            best[section] = max(best.get(section, 0.0), _IN_HEADING if named else confidence)
+    for mention in mentions:
+        place = index.sections[mention.section]
+        if item.number not in mention.symbols or _is_changelog(place.path) or not _is_near(item.path, place.path):
+            continue
+        in_heading = bool(place.headings) and item.name in _WORD.findall(place.headings[-1])
+        confidence = _confidence(index, item, mention, owners, in_heading)
+        if confidence:
+            best[mention.section] = max(best.get(mention.section, 0.0), _IN_HEADING if in_heading else confidence)
     order = sorted(best, key=lambda section: (-best[section], len(index.sections.names(section)), section))
     for number in order[:_MOST]:
         place = index.sections[number]
@@ -49,17 +53,42 @@ def links(index: Index, id: str) -> Iterator[Link]:
         )  # fmt: skip
 
 
-def _confidence(index: Index, item: Item, mention: str, symbols: list[int], owners: set[str]) -> float:
+def _confidence(index: Index, item: Item, mention: Mention, owners: set[str], in_heading: bool) -> float:
     """Return the confidence that a mention means an item; 0 if it says too little, or may mean another one."""
-    if len(symbols) > 1 and len(set(index.symbols_of(symbols).values())) > 1:
-        return 0.0  # otherwise accessors, overloads: definitions of one name
-    qualifiers = [qualifier.lower() for qualifier in mention.split(".")[:-1]]
-    if qualifiers:
-        is_member = "." in item.symbol or "::" in item.symbol
-        places = owners if is_member else {word.lower() for word in _WORD.findall(item.path)}
-        fits = qualifiers[-1] in places if is_member else not places.isdisjoint(qualifiers)
-        return _QUALIFIED if fits else 0.0
-    return _BARE if _CODE_NAME.fullmatch(item.name) else 0.0
+    if len(mention.symbols) > 1 and not _is_unrivalled(index, item, mention.symbols):
+        return 0.0
+    is_data = item.kind in DATA_KINDS
+    qualifiers = mention.name.split(".")[:-1]
+    if not qualifiers:
+        # settings and other data share their names with keys and local variables of examples
+        is_code = _CODE_NAME.fullmatch(item.name) is not None
+        says_enough = (mention.marked and (is_code or item.kind in TYPE_KINDS)) or (in_heading and is_code)
+        return _BARE if says_enough and not is_data else 0.0
+    if "." in item.symbol or "::" in item.symbol:
+        # an instance is often called like its type (`app.route`), but so is one of another type with such a field
+        fits = qualifiers[-1] in owners if is_data else qualifiers[-1].lower() in map(str.lower, owners)
+    else:
+        fits = _is_in_module(item, qualifiers, is_data)
+    return _QUALIFIED if fits else 0.0
+
+
+def _is_unrivalled(index: Index, item: Item, symbols: list[int]) -> bool:
+    """Return whether an item is the only type or function of several definitions, or all are overloads in one file."""
+    rivals = index.numbered(symbols).values()
+    if len({rival.path for rival in rivals}) == 1 and len({rival.symbol for rival in rivals}) == 1:
+        return True
+    return [rival.number for rival in rivals if rival.kind not in DATA_KINDS] == [item.number]
+
+
+def _is_in_module(item: Item, qualifiers: list[str], is_data: bool) -> bool:
+    """Return whether all qualifiers of a mention are parts of the path of an item outside types."""
+    *folders, stem = item.path.rpartition(".")[0].lower().split("/")
+    lower = [qualifier.lower() for qualifier in qualifiers]
+    if item.name.lower() == stem and lower[-1] != stem:
+        return False  # the module of that name is meant
+    if is_data and lower[-1] != (stem if stem != "__init__" else folders[-1] if folders else ""):
+        return False
+    return {*folders, stem}.issuperset(lower)
 
 
 def _is_changelog(path: str) -> bool:
@@ -76,8 +105,8 @@ def _is_near(code: str, document: str) -> bool:
 
 
 def _owners(index: Index, item: Item) -> set[str]:
-    """Return the names, in lower case, of the types that have an item: its container and those that inherit it."""
-    containers = [part.lower() for part in _WORD.findall(item.symbol)[:-1]]
+    """Return the names of the types that have an item: its container and those that inherit it."""
+    containers = _WORD.findall(item.symbol)[:-1]
     edges = index.edges.into(item.number)
     heirs = [int(edge["source"]) for edge in edges[edges["type"] == _INHERITS]]
-    return {*containers[-1:], *(name.lower() for name in index.names_of(heirs).values())}
+    return {*containers[-1:], *index.names_of(heirs).values()}
