@@ -626,10 +626,11 @@ class Repository:
         """Return a value that changes with everything that is read once and cached: index, sidecars, settings."""
         from assay.config.configuration import NAME
         from assay.store import history, sections
+        from assay.store.links import stated
 
         settings = self.root / NAME
-        sidecars = (self.home.folder / sections.NAME, self.home.folder / history.NAME, settings)
-        return (self.home.current(), *map(_size_and_mtime, sidecars), user.stamp(settings))
+        sidecars = [self.home.folder / name for name in (sections.NAME, history.NAME, stated.NAME)]
+        return (self.home.current(), *map(_size_and_mtime, [*sidecars, settings]), user.stamp(settings))
 
 
 def concerns_index(path: str, folder: bool = False) -> bool:

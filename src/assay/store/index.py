@@ -185,7 +185,7 @@ class Index:
 
     @cached_property
     def stated(self) -> list[Stated]:
-        """What manifests, deployments and CODEOWNERS files state, by part."""
+        """Statements of manifests, deployments and CODEOWNERS files, by part."""
         from assay.store.links.stated import Stated
 
         return [Stated(part) for part in self.parts]

@@ -1,4 +1,4 @@
-"""What the project files of a repository state, stored next to the index and read again if one of them changed."""
+"""Statements of project files, stored next to the index and read again if one of the files changed."""
 
 from __future__ import annotations
 

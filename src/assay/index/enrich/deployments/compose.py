@@ -63,8 +63,8 @@ def dockerfile_of(path: str, build: Any, project: Project) -> tuple[str, str] | 
     named = as_text(options.get("dockerfile"))
     candidates = [project.sources.inside(context, named)] if named else []
     candidates += [posixpath.join(context, name) for name in ("Dockerfile", "Containerfile") if not named]
-    found = next((place for place in candidates if place and place in project.sources.project_files), None)
-    return (found, context) if found else None
+    dockerfile = next((place for place in candidates if place and place in project.sources.project_files), None)
+    return (dockerfile, context) if dockerfile else None
 
 
 def _built_stage(project: Project, path: str, service: Map) -> docker.Stage | None:

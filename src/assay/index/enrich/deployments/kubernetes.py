@@ -66,10 +66,10 @@ def _started(project: Project, unit: str, container: Map) -> Iterator[Start]:
 def _stage_of(project: Project, image: str) -> docker.Stage | None:
     """Return the last stage of the Dockerfile that makes an image; None unless exactly one is evident."""
     name = posixpath.basename(re.sub(r"[:@][^/]*$", "", image))
-    found = _builds(project).get(name, [])
-    if len(found) != 1:
+    builds = _builds(project).get(name, [])
+    if len(builds) != 1:
         return None
-    stages = docker.stages(project, *found[0])
+    stages = docker.stages(project, *builds[0])
     return stages[-1] if stages else None
 
 
@@ -89,7 +89,7 @@ def _builds(project: Project) -> dict[str, list[tuple[str, str | None]]]:
             named = posixpath.basename(posixpath.dirname(folder)) if named in ("src", "docker", "build") else named
             if named:
                 folders.setdefault(named, set()).add((path, None))
-    project.builds = {name: sorted(found) for name, found in (folders | stated).items()}
+    project.builds = {name: sorted(builds) for name, builds in (folders | stated).items()}
     return project.builds
 
 

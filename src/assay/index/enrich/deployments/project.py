@@ -134,8 +134,8 @@ class Project:
 
     def program(self, name: str) -> Entry | None:
         """Return the entry point of a program of the repository; None unless exactly one has that name."""
-        found = self.programs.get(name, [])
-        return found[0] if len(found) == 1 and name != "." else None
+        named = self.programs.get(name, [])
+        return named[0] if len(named) == 1 and name != "." else None
 
     def module(self, dotted: str, folders: Sequence[str] = ("",), run: bool = False) -> str:
         """Return the file of a Python module; of a package, its `__init__`, or `__main__` if it is `run`."""
@@ -185,14 +185,12 @@ class Project:
     def java_application(self, folder: str) -> Entry | None:
         """Return the application class of a module: the only one that is named so."""
         prefix = posixpath.join(folder, "src/main/")
-        found = [
-            path for path in self.sources.paths
-            if path.startswith(prefix) and re.search(r"Application\.(?:java|kt)$", path)
-        ]  # fmt: skip
-        if len(found) != 1:
+        candidates = [path for path in self._java_applications if path.startswith(prefix)]
+        if len(candidates) != 1:
             return None
-        name, suffix = posixpath.splitext(posixpath.basename(found[0]))
-        return Entry(f"{found[0]}::{name}.main" if suffix == ".java" else f"{found[0]}::main", BY_CONVENTION)
+        (path,) = candidates
+        name, suffix = posixpath.splitext(posixpath.basename(path))
+        return Entry(f"{path}::{name}.main" if suffix == ".java" else f"{path}::main", BY_CONVENTION)
 
     def assembly(self, name: str) -> Entry | None:
         """Return the `Program` of the .NET project that makes an assembly."""
