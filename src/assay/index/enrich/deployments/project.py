@@ -161,10 +161,8 @@ class Project:
             return Entry(f"{path}::main")
         if self.exists(folder) and folder.endswith(".go"):
             return Entry(f"{folder}::main")
-        files = [
-            path for path in self.sources.paths
-            if posixpath.dirname(path) == folder and path.endswith(".go") and not path.endswith("_test.go")
-        ]  # fmt: skip
+        own = self.sources.by_folder.get(folder, ())
+        files = [path for path in own if path.endswith(".go") and not path.endswith("_test.go")]
         return Entry(f"{files[0]}::main") if len(files) == 1 else None
 
     def java_class(self, dotted: str, folders: Sequence[str] = ("",)) -> Entry | None:
