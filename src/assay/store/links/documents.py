@@ -62,7 +62,8 @@ def _confidence(index: Index, item: Item, mention: Mention, owners: set[str], in
     if not qualifiers:
         # settings and other data share their names with keys and local variables of examples
         is_code = _CODE_NAME.fullmatch(item.name) is not None
-        says_enough = (mention.marked and (is_code or item.kind in TYPE_KINDS)) or (in_heading and is_code)
+        is_type = item.kind in TYPE_KINDS and item.name[:1].isupper()
+        says_enough = (mention.marked and (is_code or is_type)) or (in_heading and is_code)
         return _BARE if says_enough and not is_data else 0.0
     if "." in item.symbol or "::" in item.symbol:
         # an instance is often called like its type (`app.route`), but so is one of another type with such a field
