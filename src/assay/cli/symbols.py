@@ -152,10 +152,12 @@ def impact_command(
     dependents = repo.impact(symbol, depth=depth, min_confidence=min_confidence, everything=everything)
     around = repo.surroundings(symbol, [affected.item for affected in dependents])
     if form == "json":
-        print_json(json_answers.impact(changed, dependents, limit, around))
+        print_json(json_answers.impact(repo, changed, dependents, limit, around))
         return
     for item in changed:
         echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}")
+        if observed := repo.observed(item):
+            echo(f"  {observed}")
     if not dependents:
         echo(f"nothing in {'this repository' if '' in repo.members else 'these repositories'} calls it")
     shown_depth = 0

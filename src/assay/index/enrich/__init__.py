@@ -1,4 +1,4 @@
-"""Enrichment of an index from outside the code: manifests, deployment files, owners.
+"""Facts about items from outside the code: compilers, language servers, traces of running services, project files.
 
-`statements.py` is the step of the pipeline; `formats.py` names the files it reads.
+`statements.py` is the step of the pipeline that reads manifests, deployment and ownership files.
 """

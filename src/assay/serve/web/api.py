@@ -94,7 +94,7 @@ def impact(bench: Bench, request: requests.ImpactQuery) -> Values:
             everything=request.all,
         )
         around = repo.surroundings(request.symbol, [dependent.item for dependent in dependents])
-        answer = json_answers.impact(repo.symbol(request.symbol), dependents, request.limit, around)
+        answer = json_answers.impact(repo, repo.symbol(request.symbol), dependents, request.limit, around)
         return _with_missing(bench, repo, answer)
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.core.items import Link
-from assay.store.links import authors, documents, rpc, services, stated
+from assay.store.links import authors, documents, rpc, services, stated, traces
 
 if TYPE_CHECKING:
     from assay.store.index import Index
@@ -34,6 +34,7 @@ class LinkSource(NamedTuple):
 SOURCES: Mapping[str, LinkSource] = {
     "services": LinkSource(all=services.links),
     "rpc": LinkSource(all=rpc.links),
+    "traces": LinkSource(all=traces.links),
     "stated": LinkSource(all=stated.links, about=stated.owners, types=frozenset({"owned_by"})),
     "authors": LinkSource(about=authors.links, types=frozenset({"authored_by"})),
     "documents": LinkSource(about=documents.links, types=frozenset({"documents"})),
