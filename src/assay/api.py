@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from assay.rank.explain import Explanation
     from assay.rank.impact import Affected
     from assay.rank.neighbourhood import Relation, Subgraph
+    from assay.rank.owners import Owners
     from assay.rank.ranking import Ranking
     from assay.rank.status import Status
     from assay.search.filters import Filters
@@ -487,10 +488,42 @@ class Repository:
         return neighbourhood.surroundings(self.index, self.symbol(symbol), list(reached))
 
     def graph(self, symbol: str, *, depth: int = 1, limit: int = 40, edges: Sequence[str] = ()) -> Subgraph:
-        """Return what is within `depth` relations of a symbol, at most `limit` nodes; `edges` restricts their types."""
+        """Return what is within `depth` relations of a symbol, at most `limit` nodes; `edges` restricts their types.
+
+        Instead of a symbol it may be the path of a manifest, `dependency:NAME` or `deployment:PATH#UNIT`.
+        """
         from assay.rank import neighbourhood
 
-        return neighbourhood.subgraph(self.index, self.symbol(symbol), depth, limit, edges or neighbourhood.SHOWN)
+        named = neighbourhood.linked_name(self.index, symbol)
+        centre = [named] if named else self.symbol(symbol)
+        return neighbourhood.subgraph(self.index, centre, depth, limit, edges or neighbourhood.SHOWN)
+
+    def owners(self, place: str) -> list[Owners]:
+        """Return whom to ask about a file or a symbol: owners by CODEOWNERS, authors, the last change.
+
+        A file need not be indexed to have owners. If several symbols have the name, all are answered.
+        """
+        from assay.rank import owners
+
+        try:
+            return [owners.owners_of_path(self.index, path) for path in self.paths_of([place])]
+        except AssayError:
+            items = names.resolve(self.index, place)
+            if not items:
+                if path := self._own_path(place):
+                    return [owners.owners_of_path(self.index, path)]
+                raise
+            return [owners.owners_of(self.index, item) for item in items]
+
+    def _own_path(self, place: str) -> str:
+        """Return the index path of an existing file or folder that is not indexed; empty if it is none of its own."""
+        for label, member in self.members.items():
+            root = member.root.resolve()
+            for base in (Path.cwd(), member.root):
+                path = Path(os.path.normpath(base / place))
+                if path.is_relative_to(root) and path != root and os.path.lexists(path):
+                    return "/".join(filter(None, (label, path.relative_to(root).as_posix())))
+        return ""
 
     def affected_tests(self, places: Iterable[str], *, depth: int = 6) -> list[Affected]:
         """Return the tests that reach files or symbols, nearest and most certain first."""
@@ -671,10 +704,12 @@ class Repository:
         """Return a value that changes with everything that is read once and cached: index, sidecars, settings."""
         from assay.config.configuration import NAME
         from assay.store import history, sections
+        from assay.store.links import stated
         from assay.store.traces.database import FILES
 
         settings = self.root / NAME
-        sidecars = (*(self.home.folder / name for name in (sections.NAME, history.NAME, *FILES)), settings)
+        names = (sections.NAME, history.NAME, stated.NAME, *FILES)
+        sidecars = [*(self.home.folder / name for name in names), settings]
         return (self.home.current(), *map(_size_and_mtime, sidecars), user.stamp(settings))
 
 

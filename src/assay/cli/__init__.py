@@ -24,6 +24,7 @@ COMMANDS = {
     "symbols": ("assay.cli.symbols", "List symbols by name or pattern."),
     "impact": ("assay.cli.symbols", "List the transitive callers of a symbol: what a change could break."),
     "graph": ("assay.cli.symbols", "Draw what is around a symbol, as Mermaid, Graphviz or JSON."),
+    "owners": ("assay.cli.symbols", "Name the owners, authors and last change of a file or a symbol."),
     "tests": ("assay.cli.symbols", "List the tests that reach the given files, or the files of git diff."),
     "feedback": ("assay.cli.feedback", "Record which symbols were useful or not, and show what was learned."),
     "enrich": ("assay.cli.enrich", "Add compiler-exact edges from installed SCIP indexers and language servers."),

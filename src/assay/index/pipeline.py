@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from assay.core.progress import Progress, Report
+from assay.index.enrich.statements import update_statements
 from assay.index.facts import decode_facts
 from assay.index.file import File
 from assay.index.freshness import compare, is_full_index_faster
@@ -68,6 +69,7 @@ def index(
         cache.flags = scanned.flags
         report, documents = _index_code(root, home, scanned, cache, progress, rebuild)
         report.skipped |= update_sections(root, home, scanned, cache, progress, documents, since)
+        report.notes |= update_statements(root, home, scanned, since)
         history_warnings = update_history(root, home, progress) if history else []
         report.warnings = list(dict.fromkeys([*scanned.warnings, *history_warnings]))
     report.documents = len(scanned.documents)

@@ -61,5 +61,12 @@ def history_version() -> str:
     return _digest([_HERE / "history.py", *_sources(_HERE.parent / "git"), *words])
 
 
+@cache
+def statements_version() -> str:
+    """Return a hash that changes with anything that affects what project files state."""
+    enrich = sorted((_HERE / "enrich").rglob("*.py"))
+    return _digest([*enrich, _STORE / "links" / "stated.py", _HERE.parent / "core" / "owners.py"])
+
+
 def _sources(folder: Path, *suffixes: str) -> list[Path]:
     return sorted(path for suffix in suffixes or ("py",) for path in folder.glob(f"*.{suffix}"))

@@ -49,6 +49,7 @@ class Profile:
     authority: float = 0.7  # log in-degree of calls and references
     history: float = 0.35  # commits with matching messages touched its file
     touched: float = 0.1  # commits with matching messages touched the symbol itself
+    recency: float = 0.0  # its file changed lately, whatever the task
     documents: float = 0.5  # matching documentation sections mention it
     place: float = 1.0  # the task names its file
     test_weight: float = 0.25  # tests, unless the task is about tests

@@ -1,4 +1,4 @@
-"""Facts about items from outside the code: compilers, language servers, traces of running services.
+"""Facts about items from outside the code: compilers, language servers, traces of running services, project files.
 
 `assay enrich` asks a tool for the definition behind every reference that our extractor recorded:
 
@@ -12,5 +12,6 @@
     scip.py       read and merge a SCIP index
     pipeline.py   all of it: choose tools, ask, compare, merge
 
-`ingest.py`, `otlp.py` and `traces.py` read traces.
+`ingest.py`, `otlp.py` and `traces.py` read traces. `statements.py` is the step of `assay index` that reads manifests,
+deployment and ownership files.
 """
