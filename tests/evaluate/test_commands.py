@@ -331,7 +331,7 @@ def test_a_golden_set_inside_what_is_searched_is_warned_of(shop: Repository, tmp
     assert says not in outside.err
     inside = _shop_golden(shop.root)
     assert says not in _eval(shop, "run", "--golden", inside).err  # not in the index yet, and JSON lines are not code
-    for spec, searched in (("cmd:echo a.py", True), ("python:json:loads", False)):
+    for spec, searched in (("cmd:echo a.py::checkout", True), ("python:json:loads", False)):
         assert (says in _eval(shop, "run", "--golden", inside, "--system", spec, "--format", "json").out) == searched
 
 

@@ -25,7 +25,7 @@ from assay.evaluate.metrics import parse
 from assay.evaluate.scores import Scores, read_baseline, write_baseline
 from support.paths import FIXTURES
 from support.property_tests import examples
-from support.workbench import COULD_NOT_RUN, DONE, Workbench, question
+from support.workbench import COULD_NOT_RUN, DONE, Workbench, messages, question
 
 FIXTURE = FIXTURES / "eval" / "compare-1.json"
 
@@ -131,7 +131,7 @@ def test_what_is_not_comparable_is_refused_or_forced_with_a_banner(changed: dict
     with pytest.raises(NotComparable, match=says):
         compare_scores(a, b, RR)
     forced = compare_scores(a, b, RR, force=True)
-    assert [warning for warning in forced.warnings if warning.startswith("forced: ") and says in warning]
+    assert [warning for warning in forced.warnings if warning.code == "forced" and says in warning.message]
 
 
 def test_runs_without_a_common_query_cannot_even_be_forced() -> None:
@@ -155,7 +155,7 @@ def test_runs_of_different_golden_sets_are_refused_with_2_or_forced_with_a_banne
     assert "different golden sets (0 queries only in a, 3 only in b, or other expectations)" in refused.err
     assert len(refused.err.splitlines()) == 1
     forced = bench.json("compare", "--force")
-    assert forced["warnings"] == [
+    assert messages(forced) == [
         "forced: different golden sets (0 queries only in a, 3 only in b, or other expectations)"
     ]
     assert len(forced["per_query"]) == 12
@@ -305,7 +305,7 @@ def test_chunks_of_another_chunker_are_matched_by_document_and_half_a_span(chunk
     told = chunked.json("compare", "v1", "v2")
     assert told["deltas"]["chunker_version_match"] == "fallback_doc_span"
     assert [(r["a_hit_rank"], r["b_hit_rank"], r["kind"]) for r in told["per_query"]] == [(1, 2, "Loss")] * 3
-    assert "chunker versions differ (v1 → v2): chunks matched by document and ≥ 50 % span overlap" in told["warnings"]
+    assert "chunker versions differ (v1 → v2): chunks matched by document and ≥ 50 % span overlap" in messages(told)
     assert "chunker_version v1 → v2" in told["per_query"][0]["note"]
     assert "lost" not in told["per_query"][0]["note"]
     # 2 of 10 lines in common is no match
@@ -334,7 +334,7 @@ def test_expected_chunks_that_nobody_places_are_counted(bench: Workbench) -> Non
     _chunks(bench, "v1", {"a": ("one.md", 1, 10)})
     _chunks(bench, "v2", {"y": ("one.md", 4, 10)})
     told = bench.json("compare")
-    assert "3 expected chunks have no known span and cannot be matched across chunkers" in told["warnings"]
+    assert "3 expected chunks have no known span and cannot be matched across chunkers" in messages(told)
 
 
 def test_an_expected_chunk_stands_where_the_first_run_has_it_else_the_second(bench: Workbench) -> None:

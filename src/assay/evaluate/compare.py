@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.cautions import Caution, as_json
 from assay.core.golden import Expected, GoldenQuery, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import Judged, judge
@@ -148,7 +149,7 @@ class Comparison:
     adjusted: dict[str, float]  # Holm-adjusted p over the metrics shown
     notes: dict[str, str] = field(default_factory=dict)
     chunker_version_match: str = "exact"
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -197,7 +198,7 @@ def compare_scores(
     a_rank, b_rank = (np.where(ranks <= k, ranks, 0) for ranks in (a.first_rank[a_rows], b.first_rank[b_rows]))
     return Comparison(
         a=a, b=b, queries=queries, kinds=classify_changes(a_rank, b_rank), a_rank=a_rank, b_rank=b_rank, statistics=statistics,
-        adjusted=holm({name: pair.p for name, pair in statistics.items()}), warnings=tuple(f"forced: {reason}" for reason in reasons),
+        adjusted=holm({name: pair.p for name, pair in statistics.items()}), warnings=_forced(reasons),
     )  # fmt: skip
 
 
@@ -256,7 +257,7 @@ def compare_runs(
         comparison,
         notes=_notes(comparison, *(rank_lookup(store, run, side) for run, side in ((a, side_a), (b, side_b)))),
         chunker_version_match="fallback_doc_span" if sides else "exact",
-        warnings=(*comparison.warnings, *(_chunker_warnings(a, b, sides) if sides else ())),
+        warnings=(*comparison.warnings, *(_chunker_cautions(a, b, sides) if sides else ())),
     )
 
 
@@ -282,7 +283,7 @@ def compare_with_baseline(
         )
     scores = score_run(store, run, measures)
     comparison = compare_scores(baseline, scores, measures, _clusters_by_query(store, run, scores), force)
-    return replace(comparison, warnings=(*comparison.warnings, *(f"forced: {reason}" for reason in reasons)))
+    return replace(comparison, warnings=(*comparison.warnings, *_forced(reasons)))
 
 
 def _clusters_by_query(store: RunStore, run: RunInfo, scores: Scores) -> dict[str, str] | None:
@@ -291,13 +292,19 @@ def _clusters_by_query(store: RunStore, run: RunInfo, scores: Scores) -> dict[st
     return dict(zip(scores.queries, repositories, strict=True)) if len(set(repositories)) > 1 else None
 
 
-def _chunker_warnings(a: RunInfo, b: RunInfo, sides: tuple[SpanRun, SpanRun]) -> list[str]:
+def _forced(reasons: Iterable[str]) -> tuple[Caution, ...]:
+    return tuple(Caution("forced", f"forced: {reason}") for reason in reasons)
+
+
+def _chunker_cautions(a: RunInfo, b: RunInfo, sides: tuple[SpanRun, SpanRun]) -> list[Caution]:
     versions = f"{a.chunker_version or '?'} → {b.chunker_version or '?'}"
-    warnings = [f"chunker versions differ ({versions}): chunks matched by document and ≥ 50 % span overlap"]
+    message = f"chunker versions differ ({versions}): chunks matched by document and ≥ 50 % span overlap"
+    cautions = [Caution("chunker-versions", message)]
     without_span = max(side.unknown for side in sides)
-    return warnings + [
-        f"{without_span} expected chunks have no known span and cannot be matched across chunkers"
-    ] * bool(without_span)
+    if without_span:
+        message = f"{without_span} expected chunks have no known span and cannot be matched across chunkers"
+        cautions.append(Caution("unknown-spans", message))
+    return cautions
 
 
 def _differences(a: Scores, b: Scores) -> list[str]:
@@ -365,7 +372,7 @@ def comparison_json(comparison: Comparison, texts: dict[str, str] | None = None)
         "counts": comparison.counts,
         "causes": config_differences(a.config, b.config),
         "per_query": _query_rows(comparison, main or list(comparison.statistics), texts),
-        "warnings": list(comparison.warnings),
+        "warnings": as_json(comparison.warnings),
     }
 
 

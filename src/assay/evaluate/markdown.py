@@ -83,7 +83,7 @@ def comparison_report(comparison: Mapping[str, Any]) -> str:
     a, b = comparison["run_a"], comparison["run_b"]
     counts = comparison["counts"]
     parts = [f"# {a} → {b}", ""]
-    parts += [f"> **{warning}**" for warning in comparison["warnings"]]
+    parts += [f"> **{warning['message']}**" for warning in comparison["warnings"]]
     parts += ["", "Known differences: " + "; ".join(comparison["causes"]), ""] if comparison["causes"] else [""]
     rows = [
         [name, _figure(s["a"]), _figure(s["b"]), signed(s["delta"]), f"{signed(s['low'])} … {signed(s['high'])}", _figure(s["p_holm"]),
@@ -125,7 +125,7 @@ def _run_header(run: Mapping[str, Any]) -> list[str]:
         f"Run `{run['run_id']}` of `{run['system']}` on `{run['golden']['path']}` ({run['golden']['queries']} queries, "
         f"golden `{run['golden']['digest'][:12]}`), matching `{run['matching']}`, k = {run['k']}. Written by `assay eval run`; do not edit."
     ]
-    return [*lines, *(f"\n> {warning}" for warning in run["warnings"])]
+    return [*lines, *(f"\n> {warning['message']}" for warning in run["warnings"])]
 
 
 def _overall_table(run: Mapping[str, Any]) -> str:

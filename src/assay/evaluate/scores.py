@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.cautions import Caution, as_json
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
@@ -233,7 +234,7 @@ def summarise(
             group: {"count": len(rows), "metrics": {m: mean(figures[rows]) for m, figures in shown.items()}}
             for group, rows in groups.items()
         }
-    aggregate["warnings"] = [*info.warnings, *_warnings(aggregate["counts"], len(golden.queries))]
+    aggregate["warnings"] = as_json([*info.warnings, *_cautions(aggregate["counts"], info.status)])
     return aggregate
 
 
@@ -254,22 +255,27 @@ def _counts(queries: Sequence[GoldenQuery], judged: Judged) -> dict[str, int]:
     }
 
 
-def _warnings(counts: dict[str, int], queries: int) -> list[str]:
-    warnings = []
-    if counts["failed"]:
-        warnings.append(f"the system failed on {counts['failed']} of {queries} queries; they score 0")
+def _cautions(counts: dict[str, int], status: str) -> list[Caution]:
+    cautions, queries = [], counts["queries"]
+    if counts["failed"] and status == "incomplete":
+        message = f"{counts['failed']} of {queries} queries failed or were not sent; they score 0"
+        cautions.append(Caution("incomplete-run", message))
+    elif counts["failed"]:
+        message = f"the system failed on {counts['failed']} of {queries} queries; they score 0"
+        cautions.append(Caution("failed-queries", message))
     unjudged = queries - counts["judged"] - counts["to_refuse"]
     if unjudged > 0:
-        warnings.append(
-            f"{unjudged} queries have no expectation at the level judged; they are left out of ranked means"
-        )
+        message = f"{unjudged} queries have no expectation at the level judged; they are left out of ranked means"
+        cautions.append(Caution("unjudged-queries", message))
     detectable_difference = detectable_before(counts["judged"]) if counts["judged"] > 1 else math.inf
     if detectable_difference > 0.1:
         limit = f"differences below about {detectable_difference:.2f}" if detectable_difference < 1 else "differences"
-        warnings.append(f"{counts['judged']} judged queries: {limit} are not statistically detectable")
+        message = f"{counts['judged']} judged queries: {limit} are not statistically detectable"
+        cautions.append(Caution("few-queries", message))
     if counts["with_duplicates"]:
-        warnings.append(f"{counts['with_duplicates']} result lists contain duplicates, which never count as relevant")
-    return warnings
+        message = f"{counts['with_duplicates']} result lists contain duplicates, which never count as relevant"
+        cautions.append(Caution("duplicates", message))
+    return cautions
 
 
 def clusters_of(queries: Sequence[GoldenQuery]) -> list[str] | None:

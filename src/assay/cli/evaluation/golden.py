@@ -13,10 +13,12 @@ import click
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import echo_warnings
+from assay.core.cautions import as_json
 from assay.core.golden import Expected, GoldenQuery, Hit
 from assay.errors import AssayError
 from assay.evaluate.golden import FORMATS, append, convert, load
 from assay.evaluate.matching import matcher_for
+from assay.evaluate.sanity import of_golden
 from assay.evaluate.systems import System, SystemFailed, open_system
 from assay.evaluate.verify import inventories, verify
 
@@ -256,7 +258,7 @@ def verify_command(
                 "checked": checked,
                 "not_checkable": skipped,
                 "missing": [entry.as_json() for entry in missing],
-                "warnings": list(golden.warnings),
+                "warnings": as_json(of_golden(golden)),
             }
         )
     else:
@@ -266,5 +268,5 @@ def verify_command(
         echo(
             f"{golden.format}: {len(golden.queries)} queries, {checked} expectations checked, {len(missing)} missing{note}"
         )
-        echo_warnings(golden.warnings)
+        echo_warnings(of_golden(golden))
     raise click.exceptions.Exit(1 if missing else 0)

@@ -12,6 +12,7 @@ import click
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import echo_warnings, progress_bar
+from assay.core.cautions import as_json
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.golden import save
@@ -175,7 +176,7 @@ def _write(queries: list[GoldenQuery], output: Path | None, at: str | float) -> 
 def _as_json(mined: dict[str, Mined], total: int, written: dict[str, int]) -> dict[str, object]:
     sources = {name: {"queries": len(result.queries), "left_out": result.counts} for name, result in mined.items()}
     warnings = [warning for result in mined.values() for warning in result.warnings]
-    return {"queries": total, "sources": sources, "written": written, "warnings": warnings}
+    return {"queries": total, "sources": sources, "written": written, "warnings": as_json(warnings)}
 
 
 def _print(mined: dict[str, Mined], total: int, written: dict[str, int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import click
 
 from assay.cli.common import Bar, echo, find_root, format_option
+from assay.core.cautions import Caution
 from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.runs import RunStore
 from assay.system.files import FOLDER, place_in
@@ -82,6 +83,24 @@ def system(
 def timeout(help: str = "Seconds per query.") -> Decorator:
     kind = click.FloatRange(min=0, min_open=True)
     return click.option("--timeout", type=kind, default=60.0, show_default=True, help=help)
+
+
+max_time = click.option(
+    "--max-time",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop the whole run after this time; what was answered is stored. Default: no limit.",
+)
+
+
+index_first = click.option(
+    "--index", is_flag=True, help="Update the index first (or build it), if the system is assay, search or ask."
+)
+
+
+def time_limits(timeout: float, max_time: float | None) -> tuple[float, dict[str, Any]]:
+    """Return the seconds per query, never more than the run may take, and the plan's limit of the whole run."""
+    return min(timeout, max_time or timeout), {"max_time": max_time or 0.0}
 
 
 def corpus(
@@ -172,9 +191,10 @@ def shortened(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
-def echo_warnings(warnings: Sequence[str]) -> None:
+def echo_warnings(warnings: Iterable[Caution | Mapping[str, str]]) -> None:
+    """Print the messages of warnings, as values or as they are in JSON."""
     for warning in warnings:
-        echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning.message if isinstance(warning, Caution) else warning['message']}", err=True)
 
 
 @contextmanager

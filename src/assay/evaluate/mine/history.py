@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from assay.core.cautions import Caution
 from assay.core.golden import Expected, GoldenQuery
 from assay.core.items import Outline
 from assay.core.progress import Progress
@@ -258,7 +259,8 @@ def mine_history(repository: Path, locate: Locator, options: Options = DEFAULTS,
             queries.append(query)
             if len(queries) == options.limit:
                 break
-    shallow = f"{repository} is a shallow clone: older commits are missing (git fetch --unshallow brings them)"
+    message = f"{repository} is a shallow clone: older commits are missing (git fetch --unshallow brings them)"
+    shallow = Caution("shallow-clone", message)
     return Mined(queries, dict(sorted(counts.items())), [shallow] if git.shallow else [])
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+from assay.core.cautions import Caution
 from assay.core.golden import GoldenQuery
 from assay.core.progress import Progress
 from assay.errors import AssayError
@@ -44,7 +45,7 @@ class Mined:
 
     queries: list[GoldenQuery]
     counts: dict[str, int]
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Caution] = field(default_factory=list)
 
 
 class LeftOut(Exception):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,8 +30,17 @@ from assay.evaluate.systems import (
     folder_of,
     parse_settings,
 )
-from assay.evaluate.systems.assay import digest, fingerprint, index_errors
+from assay.evaluate.systems.assay import (
+    digest,
+    fingerprint,
+    holds,
+    index_errors,
+    indexed_commits,
+    stale_files,
+    uses_history,
+)
 from assay.rank.engine import Engine
+from assay.rank.profile import Profile
 from assay.search.hits import SearchHit
 from assay.search.service import Searcher, prepare
 from assay.store.index import Index
@@ -46,6 +56,7 @@ class _Opened:
 
     index: Index
     searcher: Searcher
+    profile: Profile
 
     @property
     def fingerprint(self) -> str:
@@ -68,6 +79,7 @@ class SearchSystem(System):
 
     kind = "search"
     concurrent = False
+    reads_folder = True
     progress: Progress | None = None  # receives chunking and embedding progress
 
     def __init__(
@@ -98,15 +110,29 @@ class SearchSystem(System):
                 index = Index.open(folder, home)
                 try:
                     configuration = load(folder)
-                    engine = Engine(index, configuration.profile(None), configuration.classes)
+                    profile = configuration.profile(None)
+                    engine = Engine(index, profile, configuration.classes)
                     searcher = prepare(folder, home, engine, self.settings, self.progress)
                 except SystemFailed:
                     raise
                 except AssayError as error:  # no such model, a server that does not answer
                     raise SystemDied(str(error)) from None
                 cold = searcher.vector_index.cold() if searcher.vector_index else None
-                self._open[key] = _Opened(index, dataclasses.replace(searcher, vector_index=cold))
+                self._open[key] = _Opened(index, dataclasses.replace(searcher, vector_index=cold), profile)
         return self._open[key]
+
+    def searched_commits(self, commits: Collection[str], repository: str = "") -> set[str]:
+        opened = self.opened(repository)
+        return indexed_commits(opened.index, commits) if uses_history(opened.profile) else set()
+
+    def holds(self, path: Path) -> bool:
+        if self._corpus is not None:
+            return False
+        opened = self.opened("")
+        return holds(opened.index, self._root, path) or holds_passage(opened.searcher, self._root, path)
+
+    def stale(self, repository: str = "") -> str:
+        return stale_files(folder_of(self._root, self._corpus, repository), self.opened(repository).index)
 
     def made(self, repository: str) -> StageFacts:
         """Return the facts of a repository's search stages, building them if needed."""
@@ -145,6 +171,16 @@ class SearchSystem(System):
     def close(self) -> None:
         for opened in self._open.values():
             opened.index.close()
+
+
+def holds_passage(searcher: Searcher, root: Path, path: Path) -> bool:
+    """Return True if a file, or anything below a folder, is among the searched documents of a root."""
+    if not path.is_relative_to(root.resolve()):
+        return False
+    relative = path.relative_to(root.resolve()).as_posix()
+    passages = searcher.search.passages
+    paths = {passages[number].path for number in range(len(passages))}
+    return any(file == relative or file.startswith(relative + "/") for file in paths)
 
 
 def hit(passage: SearchHit) -> Hit:

@@ -298,7 +298,7 @@ def render(report: Report) -> str:
 def build_content(report: Report) -> PageContent:
     """Build the page content without the document around it."""
     contents, sections = render_sections(_SECTIONS, report)
-    main = join([warning_list(report["warnings"]), *sections])
+    main = join([warning_list([warning["message"] for warning in report["warnings"]]), *sections])
     return PageContent(f"{counted(report['num_configs'], 'configuration')} – sweep", _header(report), contents, main)
 
 
