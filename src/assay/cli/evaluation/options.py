@@ -15,6 +15,7 @@ from assay.cli.common import Bar, echo, find_root, format_option
 from assay.core.cautions import Caution
 from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.runs import RunStore
+from assay.evaluate.selection import Selection
 from assay.system.files import FOLDER, place_in
 
 
@@ -115,6 +116,26 @@ def matching(help: str) -> Decorator:
 
 def force(help: str = "Compare even if golden set or settings differ.") -> Decorator:
     return click.option("--force", is_flag=True, help=help)
+
+
+def selection(by_id: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add --tier, --tag, --category and, if `by_id`, --query; they are passed as `selection`."""
+    names = ("tier", "tag", "category", *(["query"] if by_id else []))
+
+    def with_options(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def with_selection(*arguments: Any, **values: Any) -> None:
+            chosen = Selection(**{name: values.pop(f"only_{name}") for name in names})
+            function(*arguments, selection=chosen, **values)
+
+        for name in reversed(names):
+            title = "query with this id" if name == "query" else f"queries of this {name}"
+            metavar = "ID" if name == "query" else "NAME"
+            add = repeated(f"--{name}", f"only_{name}", metavar=metavar, help=f"Only the {title}; may be repeated.")
+            with_selection = add(with_selection)
+        return with_selection
+
+    return with_options
 
 
 # options that are the same everywhere

@@ -24,11 +24,14 @@ from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.run import STOP_AFTER, Outcome, Plan, execute, reopen_system, resume, resume_command
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import list_runs, main_measures, run_json
+from assay.evaluate.selection import Selection
 from assay.evaluate.systems import INDEXED, System, folder_of, open_system
+from assay.evaluate.verdicts import SIGNS, WEAK, WEAK_BELOW
+from assay.text.display import counted
 
 _TASK = 50  # characters of a query in the table
 _ERROR = 60  # characters of an error in the table
-_FAILED_SHOWN = 5
+_WEAK_SHOWN = 5
 _UNSTABLE_SHOWN = 5
 
 
@@ -61,6 +64,7 @@ _UNSTABLE_SHOWN = 5
 @click.option("--answers", is_flag=True, help="Request generated answers, too.")
 @options.corpus()
 @options.index_first
+@options.selection()
 @click.option("--label", default="", metavar="NAME", help="A name for the run.")
 @click.option(
     "--resume",
@@ -90,6 +94,7 @@ def run_command(
     stop_after: int,
     corpus: Path | None,
     index: bool,
+    selection: Selection,
     resumed: str | None,
     output: Path | None,
     findings_file: Path | None,
@@ -115,9 +120,7 @@ def run_command(
             system = reopen_system(info, spec if explicit else None, runs.root, corpus, timeout)
             outcome = _resume(store, info, system, jobs, limits)
         else:
-            if golden_path is None:
-                raise AssayError("no golden set: give --golden PATH (or --resume RUN to resume an interrupted run)")
-            golden = golden_sets.load(golden_path)
+            golden = selection.of(golden_sets.load(golden_path or golden_sets.default(runs.root)))
             folder = str(corpus.resolve()) if corpus else ""
             if index:
                 update_indexes(spec, runs.root, corpus, golden)
@@ -182,6 +185,7 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
     errors = ["error"] if any(query["error"] for query in run["queries"]) else []
     rows = [
         [
+            SIGNS[query["verdict"]],
             shortened(query["text"], _TASK),
             *(figure(query["metrics"].get(name)) for name in names),
             query["first_rank"] or "–",
@@ -191,7 +195,7 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
         ]
         for query in run["queries"]
     ]
-    echo_table(["task", *names, "first", "", "tier", *errors], rows)
+    echo_table(["", "task", *names, "first", "", "tier", *errors], rows)
     for title in ("tiers", "categories", "repositories", "languages"):
         if run[title]:
             echo("")
@@ -200,7 +204,7 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
                 for group, entry in run[title].items()
             ]
             echo_table([title, *names, "N"], groups)
-    _print_failed(run)
+    _print_weak(run)
     echo("")
     for name, value in run["metrics"].items():
         if not value and not parse(name).higher_is_better:
@@ -225,17 +229,20 @@ def _remark(query: dict[str, Any]) -> str:
     return "" if query["first_rank"] else "nothing found"
 
 
-def _print_failed(run: dict[str, Any]) -> None:
-    failed = [query for query in run["queries"] if query["expected"] and not query["first_rank"]]
-    if not failed:
+def _print_weak(run: dict[str, Any]) -> None:
+    """List the queries that seed 002 calls failed: those whose first relevant result comes third or later."""
+    weak = [query for query in run["queries"] if query["verdict"] == WEAK]
+    if not weak:
         return
-    echo(f"\nnothing found for {len(failed)} queries:")
-    for query in failed[:_FAILED_SHOWN]:
+    echo(
+        f"\n{counted(len(weak), 'weak query', 'weak queries')} (RR@{run['k']} < {WEAK_BELOW:g}, failed, or wrongly answered):"
+    )
+    for query in weak[:_WEAK_SHOWN]:
         echo(f"  {query['id']}: {shortened(query['text'], 90)}")
-        echo(f"    expected:  {shortened(', '.join(query['expected']), 110)}")
+        echo(f"    expected:  {shortened(', '.join(query['expected']), 110) or 'a refusal'}")
         echo(f"    retrieved: {shortened(query['error'] or ', '.join(query['retrieved']) or 'nothing', 110)}")
-    if len(failed) > _FAILED_SHOWN:
-        echo(f"  … and {len(failed) - _FAILED_SHOWN} more in FINDINGS.md")
+    if len(weak) > _WEAK_SHOWN:
+        echo(f"  … and {len(weak) - _WEAK_SHOWN} more in FINDINGS.md")
 
 
 # assay eval list
