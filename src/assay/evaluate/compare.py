@@ -15,7 +15,7 @@ from assay.core.golden import Expected, GoldenQuery, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import Judged, judge
 from assay.evaluate.matching import MATCHERS, matcher
-from assay.evaluate.metrics import Measure, defaults, mean, rounded
+from assay.evaluate.metrics import Measure, defaults, mean, parse, rounded
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, main_measures, matched_ranks, score_run
 from assay.evaluate.statistics import Paired, holm, paired
@@ -224,10 +224,8 @@ def _compare_refusals(
 
 def _shared_measures(a: Scores, b: Scores, measures: Sequence[Measure] | None) -> list[str]:
     """Return the measures to compare; raise NotComparable if a requested one is not in both runs."""
-    k, present = min(a.k, b.k), a.values.keys() & b.values.keys()
+    present = a.values.keys() & b.values.keys()
     names = [str(measure) for measure in measures or default_measures(a, b)]
-    # a ranking measure without cut-off, as in a baseline file: at the cut-off of the runs
-    names = [f"{name}@{k}" if name not in present and f"{name}@{k}" in present else name for name in names]
     shared = [name for name in names if name in present]
     if measures and len(shared) < len(names):
         missing = [name for name in names if name not in shared]
@@ -304,6 +302,10 @@ def compare_with_baseline(
         raise NotComparable(
             f"not comparable: {reasons[0]}, so chunk ids differ. Compare two stored runs instead, or set a new baseline."
         )
+    if measures:  # without cut-off, such as MRR: at that of the baseline, which has no other figures
+        at_k = {name.rpartition("@")[0]: name for name in baseline.values if name.endswith(f"@{baseline.k}")}
+        names = [name if (name := str(measure)) in baseline.values else at_k.get(name, name) for measure in measures]
+        measures = [parse(name) for name in names]
     scores = score_run(store, run, measures)
     comparison = compare_scores(baseline, scores, measures, _clusters_by_query(store, run, scores), force, only)
     return replace(comparison, warnings=(*comparison.warnings, *_forced(reasons)))

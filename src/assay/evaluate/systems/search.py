@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,6 +134,15 @@ class SearchSystem(System):
     def stale(self, repository: str = "") -> str:
         return stale_files(folder_of(self._root, self._corpus, repository), self.opened(repository).index)
 
+    def chunks(self, repository: str = "") -> Iterator[tuple[Hit, str]]:
+        """Yield every passage in file order, as it would be retrieved, with its text."""
+        passages = self.opened(repository).searcher.search.passages
+        with index_errors():
+            for number in range(len(passages)):
+                passage = passages[number]
+                hit = Hit(passage.id, "", passage.path, passage.path, passage.first, passage.last, page=passage.page)
+                yield hit, passage.text
+
     def made(self, repository: str) -> StageFacts:
         """Return the facts of a repository's search stages, building them if needed."""
         searcher = self.opened(repository).searcher
@@ -178,9 +187,7 @@ def holds_passage(searcher: Searcher, root: Path, path: Path) -> bool:
     if not path.is_relative_to(root.resolve()):
         return False
     relative = path.relative_to(root.resolve()).as_posix()
-    passages = searcher.search.passages
-    paths = {passages[number].path for number in range(len(passages))}
-    return any(file == relative or file.startswith(relative + "/") for file in paths)
+    return any(file == relative or file.startswith(relative + "/") for file in searcher.search.passages.paths)
 
 
 def hit(passage: SearchHit) -> Hit:
@@ -200,6 +207,11 @@ def hit(passage: SearchHit) -> Hit:
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> SearchSystem:
     """Open a search with the root's assay.toml and the settings of the SPEC."""
     return SearchSystem(root, corpus, load(root).search.but(**search_settings(parse_settings(argument))))
+
+
+def open_chunker(root: Path) -> SearchSystem:
+    """Open a search for its passages alone: with the chunker of the root's assay.toml, without models."""
+    return SearchSystem(root, None, load(root).search.but(embedder="none", reranker="none"))
 
 
 # assay ask: its hits, its answer, and whether its citations resolve
