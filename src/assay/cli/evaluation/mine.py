@@ -95,6 +95,7 @@ def locate(path: str, text: str) -> list[Definition]:
 )
 @click.option("--keep-trailers", is_flag=True, help="Keep Signed-off-by and the like.")
 @click.option("--include-tests", is_flag=True, help="Include tests among the expected items.")
+@options.count("--jobs", default=1, help="Processes that read commits. The result is the same.")
 @options.path(
     "--held-out", help="With --from docstrings: write the symbols whose doc comments must be hidden from the index."
 )

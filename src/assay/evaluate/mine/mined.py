@@ -32,6 +32,7 @@ class Options:
     strip_ids: bool = False
     strip_names: bool = False
     include_tests: bool = False
+    jobs: int = 1  # processes that read commits
     held_out: bool = False  # tag docstring queries whose doc comment must be hidden from the index
 
 
