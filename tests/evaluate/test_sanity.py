@@ -86,6 +86,16 @@ def test_passages_without_lines_stop_a_run_on_spans(bench: Workbench) -> None:
     assert "return `start` and `end` lines" in done.err
 
 
+def test_chunk_ids_of_another_system_stop_the_run(bench: Workbench) -> None:
+    bench.golden([{"id": 1, "question": "how do I install it", "expected_chunks": [12, 13]}])
+    done = bench.eval(
+        "run", "--golden", "golden.jsonl", "--system", bench.script("print('[\"docs/a.md#install:3f2a\"]')")
+    )
+    assert done.code == COULD_NOT_RUN
+    assert "the set expects chunks like '12', the results have ids like 'docs/a.md#install:3f2a'" in done.err
+    assert bench.run(bench.script("print('[44, 13]')"))["metrics"]["RR@10"] == 0.5
+
+
 @pytest.mark.parametrize(
     "hits",
     [

@@ -156,6 +156,8 @@ def require_names(golden: GoldenSet, matcher: Matcher, level: str, hits: Sequenc
 
     `hits` are the results of queries for which nothing matched.
     """
+    if level == "chunk":
+        _require_chunk_ids(golden, hits)
     if not hits or not _lack(level, hits):
         return
     carried = "files" if level == "symbol" else "symbols" if level == "file" else "no lines"
@@ -170,6 +172,17 @@ def require_names(golden: GoldenSet, matcher: Matcher, level: str, hits: Sequenc
         f"nothing can match: matching '{matcher.name}' judges {level} expectations, but the results have {carried} only "
         f"({examples}). To fix it, {advice}"
     )
+
+
+def _require_chunk_ids(golden: GoldenSet, hits: Sequence[Hit]) -> None:
+    """Raise WrongShape when the set expects numbered chunks and the results have other ids, or the reverse."""
+    expected = [item.name for query in golden.queries for item in query.at("chunk")]
+    shapes = [{name.isdecimal() for name in names} for names in (expected, [hit.id for hit in hits])]
+    if {True} in shapes and {False} in shapes:
+        raise WrongShape(
+            f"nothing can match: the set expects chunks like '{expected[0]}', the results have ids like '{hits[0].id}'. "
+            "They are chunks of another system; `assay eval chunks` lists those of this index, to pick from"
+        )
 
 
 _ADVICE = {
