@@ -46,10 +46,10 @@ class Selection:
             present = {value for query in golden.queries for value in values(query) if value}
             for wanted in getattr(self, name):
                 if wanted not in present:
-                    known = f" It has {', '.join(sorted(present)[:10])}." if name != "query" and present else ""
+                    choices = f" It has {', '.join(sorted(present)[:10])}." if name != "query" and present else ""
                     raise AssayError(
                         f"{golden.path}: no query has the {name.replace('query', 'id')} '{wanted}'."
-                        f"{did_you_mean(wanted, present, 3) or known}"
+                        f"{did_you_mean(wanted, present, 3) or choices}"
                     )
         selected = [number for number, query in enumerate(golden.queries) if self.matches(query)]
         if not selected:
