@@ -180,7 +180,8 @@ def _print_surroundings(around: Sequence[Relation], changed: Collection[str], li
         kind = EDGE_TYPES[relation.type].reverse if is_incoming else relation.type
         through = "" if is_incoming or relation.source in changed else f", through {relation.source}"
         detail = f" ({relation.detail})" if relation.detail else ""
-        echo_row(f"  {kind.replace('_', ' ')}  {other.partition(':')[2] or other}{through}{detail}")
+        name = other if "::" in other else other.partition(":")[2] or other  # an item, or `kind:name`
+        echo_row(f"  {kind.replace('_', ' ')}  {name}{through}{detail}")
     if len(around) > limit:
         echo(f"… and {len(around) - limit} more; -n shows more", err=True)
 
