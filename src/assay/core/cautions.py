@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from assay.core.golden import GoldenSet
+
 
 @dataclass(frozen=True, slots=True)
 class Caution:
@@ -34,3 +36,8 @@ def from_json(value: Any) -> Caution:
 def as_json(cautions: Iterable[Caution]) -> list[dict[str, str]]:
     """Return cautions as printed by --format json."""
     return [caution.as_json() for caution in cautions]
+
+
+def of_golden(golden: GoldenSet) -> list[Caution]:
+    """Return the warnings that reading a golden set gave."""
+    return [Caution("golden-set", message) for message in golden.warnings]

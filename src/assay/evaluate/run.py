@@ -30,13 +30,13 @@ import msgspec
 import numpy as np
 
 from assay import __version__
-from assay.core.cautions import as_json
+from assay.core.cautions import as_json, of_golden
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import Matcher, matcher
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.sanity import RESULTS_LOOKED_AT, before_run, golden_retrieved, of_golden, require_names
+from assay.evaluate.sanity import RESULTS_LOOKED_AT, before_run, golden_retrieved, require_names
 from assay.evaluate.scores import summarise
 from assay.evaluate.systems import System, SystemDied, SystemFailed, is_external, open_system
 from assay.git import Git

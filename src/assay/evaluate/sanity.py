@@ -18,11 +18,6 @@ from assay.git import Git
 _LISTED = 3  # examples in a message
 
 
-def of_golden(golden: GoldenSet) -> list[Caution]:
-    """Return the warnings that reading a golden set gave."""
-    return [Caution("golden-set", message) for message in golden.warnings]
-
-
 # leaks and staleness: known before the first query is sent
 
 

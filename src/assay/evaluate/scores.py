@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.cautions import Caution, as_json
+from assay.core.cautions import Caution, as_json, of_golden
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
@@ -23,7 +23,6 @@ from assay.evaluate.judging import Floats, Judged, judge, mark
 from assay.evaluate.matching import Matcher, matcher, matcher_for
 from assay.evaluate.metrics import Measure, UnknownMeasure, defaults, first_rank, mean, parse, rounded
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.sanity import of_golden
 from assay.evaluate.selection import ALL, Selection
 from assay.evaluate.statistics import detectable_before, latency, mean_interval, summary
 from assay.evaluate.verdicts import query_verdict

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.errors import AssayError
-from assay.evaluate.golden import digest
 from assay.text.suggest import did_you_mean
 
 _ATTRIBUTES: dict[str, Callable[[GoldenQuery], Iterable[str]]] = {
@@ -31,12 +30,12 @@ class Selection:
         return any(getattr(self, field.name) for field in fields(self))
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {' or '.join(wanted)}" for name in _ATTRIBUTES if (wanted := getattr(self, name)))
+        return ", ".join(f"{name} {' or '.join(required)}" for name in _ATTRIBUTES if (required := getattr(self, name)))
 
     def matches(self, query: GoldenQuery) -> bool:
-        """Return True if a query has a wanted value of every attribute."""
+        """Return True if a query has a required value of every attribute."""
         return all(
-            not (wanted := getattr(self, name)) or not set(wanted).isdisjoint(values(query))
+            not (required := getattr(self, name)) or not set(required).isdisjoint(values(query))
             for name, values in _ATTRIBUTES.items()
         )
 
@@ -44,12 +43,12 @@ class Selection:
         """Return the positions of the selected queries; raise AssayError for values no query has, or none selected."""
         for name, values in _ATTRIBUTES.items():
             present = {value for query in golden.queries for value in values(query) if value}
-            for wanted in getattr(self, name):
-                if wanted not in present:
+            for required in getattr(self, name):
+                if required not in present:
                     choices = f" It has {', '.join(sorted(present)[:10])}." if name != "query" and present else ""
                     raise AssayError(
-                        f"{golden.path}: no query has the {name.replace('query', 'id')} '{wanted}'."
-                        f"{did_you_mean(wanted, present, 3) or choices}"
+                        f"{golden.path}: no query has the {name.replace('query', 'id')} '{required}'."
+                        f"{did_you_mean(required, present, 3) or choices}"
                     )
         selected = [number for number, query in enumerate(golden.queries) if self.matches(query)]
         if not selected:
@@ -60,6 +59,8 @@ class Selection:
         """Return the set with the selected queries only, which is another set: its digest differs."""
         if not self:
             return golden
+        from assay.evaluate.golden import digest  # reading formats is slow to import, and most commands do not select
+
         queries = tuple(golden.queries[number] for number in self.positions(golden))
         message = f"{len(queries)} of {len(golden.queries)} queries: those with {self}"
         return replace(golden, queries=queries, digest=digest(queries), warnings=(*golden.warnings, message))

@@ -13,13 +13,12 @@ import click
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import echo_warnings
-from assay.core.cautions import Caution, as_json
+from assay.core.cautions import Caution, as_json, of_golden
 from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit
 from assay.errors import AssayError
 from assay.evaluate.fixture_rules import fixture_cautions
 from assay.evaluate.golden import FORMATS, append, convert, load
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.sanity import of_golden
 from assay.evaluate.systems import System, SystemFailed, open_system
 from assay.evaluate.verify import inventories, packages_of, verify
 

@@ -10,7 +10,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from assay.api import Repository
 from assay.cli.common import echo, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, parsed, progress_bar, shortened
@@ -154,6 +153,8 @@ def update_indexes(spec: str, root: Path, corpus: Path | None, golden: GoldenSet
     """Bring the index of the root, or of each repository of the corpus, up to date."""
     if spec.partition(":")[0] not in INDEXED:
         raise AssayError(f"--index: {spec} has no index of assay; leave --index out")
+    from assay.api import Repository  # slow to import, and only needed here
+
     names = sorted({query.repository for query in golden.queries}) if corpus else [""]
     with progress_bar() as bar:
         for name in names:

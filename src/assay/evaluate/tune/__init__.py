@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.core.cautions import Caution, as_json
+from assay.core.cautions import Caution, as_json, of_golden
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.progress import Progress
 from assay.errors import AssayError
@@ -30,7 +30,6 @@ from assay.evaluate.judging import Floats, judge
 from assay.evaluate.matching import Matcher
 from assay.evaluate.metrics import Measure, mean, rounded
 from assay.evaluate.run import results, worker_pool
-from assay.evaluate.sanity import of_golden
 from assay.evaluate.scores import clusters_of
 from assay.evaluate.statistics import Paired, paired
 from assay.evaluate.systems import open_system
