@@ -1,6 +1,6 @@
 """Reasons not to make a query of a commit, from its parents, people and message: nobody could answer it.
 
-The rules were measured on samples of three repositories' histories (docs/guides/mining.md).
+The rules were written and measured on the histories of the same three repositories (docs/guides/mining.md).
 """
 
 from __future__ import annotations
