@@ -28,7 +28,7 @@ class Task:
     golden: GoldenSet
     plan: Plan
     root: Path
-    runs: Path
+    runs: Path | str  # address of the store
     corpus: Path | None = None
     timeout: float = 60.0
     fresh: bool = False  # repeat queries that were answered before
