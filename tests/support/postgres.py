@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from assay.evaluate.storage.address import Address
 from support.processes import children
 
 OWNER, PASSWORD = "owner", "s3cret/owner"  # the password needs quoting in an address
@@ -88,7 +89,7 @@ class Cluster:
         self._server.kill()
         self._server.wait()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         self._server.send_signal(signal.SIGINT)  # a fast shutdown
         try:
             self._server.wait(30)
@@ -108,3 +109,19 @@ class Cluster:
         with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return name
+
+
+def new_postgres_store(cluster: Cluster, project: str = "shop") -> str:
+    """Make a store with one project in a new database; return its address, as its owner."""
+    database = cluster.new_database()
+    add_project(cluster.address(database, project=project))
+    return cluster.address(database, project=project)
+
+
+def add_project(address: str) -> None:
+    from assay.evaluate.storage import postgres, schema
+
+    place = Address.parse(address)
+    with postgres.connect(place) as connection:
+        schema.migrate(connection)
+        schema.add_project(connection, place)
