@@ -70,6 +70,8 @@ class GoldenSet:
 
 # Responses of a system: hits in rank order, optionally an answer with citations
 
+LONGEST_HIT_TEXT = 50_000  # characters kept of a hit: a whole module; more than any token budget shows
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -84,6 +86,7 @@ class Hit:
     score: float | None = None
     tokens: int = 0
     page: int = 0  # from 1; 0 = unknown or none
+    text: str = ""  # as returned, for phrases and token counts; at most LONGEST_HIT_TEXT
 
     @property
     def document(self) -> str:

@@ -8,19 +8,21 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
 from assay.evaluate.golden.format import Format, InvalidGolden, Problems, Rendered, read_text, without_gz
 from assay.evaluate.golden.nodes import Unreadable
-from assay.evaluate.golden.query_files import FIXTURES, GOLDEN, PAIRS, QUERIES
+from assay.evaluate.golden.query_files import FIXTURES, GOLDEN, PAIRS, QUERIES, read_pairs
 from assay.evaluate.golden.topics import BEIR, TREC
 from assay.text.suggest import did_you_mean
 
+RECORDS = "records"  # format of a set that was never a file
 # in detection order
 FORMATS: dict[str, Format] = {fmt.name: fmt for fmt in (FIXTURES, GOLDEN, QUERIES, BEIR, PAIRS, TREC)}
 
@@ -51,10 +53,34 @@ def load(path: Path, format: str | None = None) -> GoldenSet:
     """
     chosen = detect(path) if format is None else get_format(format)
     problems = Problems()
-    queries = read(chosen, path, problems)
+    return _checked_set(read(chosen, path, problems), path, chosen.name, problems)
+
+
+def load_records(records: Iterable[GoldenQuery | Mapping[str, Any]], name: str = "records") -> GoldenSet:
+    """Return a golden set of queries, or of records with the fields of `pairs`; `name` stands for its path.
+
+    Raise InvalidGolden with every problem at once; a problem of a record names its number.
+    """
+    problems, path = Problems(), Path(name)
+    queries: list[GoldenQuery] = []
+    for number, row in enumerate(records, 1):
+        if isinstance(row, GoldenQuery):
+            queries.append(row if row.where else replace(row, where=f"{name}:{number}"))
+            continue
+        try:
+            line = json.dumps(row)
+        except (TypeError, ValueError, RecursionError) as error:
+            problems.error(path, number, f"a record holds text, numbers, lists and mappings only ({error})")
+        else:
+            queries += read_pairs([(number, line)], path, problems)
+    check_queries(queries, path, problems)
+    return _checked_set(queries, path, RECORDS, problems)
+
+
+def _checked_set(queries: Sequence[GoldenQuery], path: Path, format: str, problems: Problems) -> GoldenSet:
     problems.raise_if_any(path)
     warnings = [*problems.warnings, *_warnings(queries)]
-    return GoldenSet(tuple(queries), str(path), chosen.name, digest(queries), tuple(warnings))
+    return GoldenSet(tuple(queries), str(path), format, digest(queries), tuple(warnings))
 
 
 def detect(path: Path) -> Format:
@@ -84,13 +110,18 @@ def read(format: Format, path: Path, problems: Problems) -> list[GoldenQuery]:
     except OSError as error:
         problems.error(path, 0, f"cannot be read ({error.strerror or error})")
         return []
+    check_queries(queries, path, problems)
+    return queries
+
+
+def check_queries(queries: Sequence[GoldenQuery], path: Path, problems: Problems) -> None:
+    """Report an empty set and ids that are used twice."""
     if not queries and not problems.errors:
         problems.error(path, 0, "the golden set is empty")
     first_by_id: dict[str, GoldenQuery] = {}
     for query in queries:
         if first_by_id.setdefault(query.id, query) is not query:
             problems.error(query.where, 0, f"id `{query.id}` is used twice, first in {first_by_id[query.id].where}")
-    return queries
 
 
 def _warnings(queries: Sequence[GoldenQuery]) -> list[str]:
