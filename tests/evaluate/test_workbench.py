@@ -46,7 +46,8 @@ def test_a_callable_is_a_system() -> None:
 
 
 def test_the_package_and_the_function_of_its_name_are_the_same_thing() -> None:
-    assert import_module("assay.evaluate") is assay.evaluate
+    package: Any = import_module("assay.evaluate")
+    assert package is assay.evaluate
     assert assay.evaluate(RECORDS, perfect).metrics["R@10"] == 1.0
 
 

@@ -226,6 +226,7 @@ def summarise(
         "latency": {
             name: rounded(getattr(latency(judged.fact("latency_ms")), name)) for name in ("p50", "p95", "mean")
         },
+        **{name: _total(judged.fact(name)) for name in ("tokens", "cost")},
     }
     for name in SLICES:
         groups = slice_members(golden.queries, name)
@@ -235,6 +236,15 @@ def summarise(
         }
     aggregate["warnings"] = [*info.warnings, *_warnings(aggregate["counts"], len(golden.queries))]
     return aggregate
+
+
+def _total(values: Floats) -> dict[str, float | int | None]:
+    """Return the sum and mean over the queries that report a value, and their number."""
+    measured = values[~np.isnan(values)]
+    total, mean_value = (
+        (rounded(float(figure)) for figure in (measured.sum(), measured.mean())) if len(measured) else (None, None)
+    )
+    return {"total": total, "mean": mean_value, "queries": len(measured)}
 
 
 def _spread(values: Floats, clusters: list[str] | None) -> dict[str, float | None]:
@@ -307,6 +317,8 @@ def describe_queries(
             "retrieved": [hit.symbol or hit.id for hit in response.hits[: max(SHOWN, info.k)]],
             "error": response.error,
             "latency_ms": response.latency_ms,
+            "tokens": response.tokens,
+            "cost": response.cost,
         }
         for number, (query, response) in enumerate(zip(golden.queries, responses, strict=True))
     ]

@@ -81,6 +81,7 @@ def evaluate(
     repeat: int = 1,
     jobs: int = 1,
     answers: bool = False,
+    group: str = "",
     timeout: float = 60.0,
     label: str = "",
     store: str | os.PathLike[str] | None = None,
@@ -91,20 +92,24 @@ def evaluate(
     """Send every query of a golden set to a system, judge the results and return the run.
 
     A system is a callable `(query, k)` that returns ids, mappings or `Hit`s, best first (it may be async), an object
-    with `retrieve` or `invoke` (LlamaIndex, LangChain), or a SPEC such as `"assay"` or `"cmd:rg -l {query}"`. `metrics`
-    are those to show; `timeout` is in seconds per query; `store` is a run file, or a folder for `.assay/runs.db`, that
-    also gets every response as it arrives. `root` is the repository of a SPEC, by default the one around the current
-    folder. An error of the system fails its query, which scores 0. Raises AssayError for bad arguments.
+    with `retrieve` or `invoke` (LlamaIndex, LangChain), or a SPEC such as `"assay"` or `"cmd:rg -l {query}"`. An error
+    of the system fails its query, which scores 0. Raises AssayError for bad arguments.
+
+    `metrics` are those to show; `group="file"` counts results of one file as one; `timeout` is in seconds per query.
+    `store` is a run file, or a folder for `.assay/runs.db`, that also gets every response as it arrives. `root` is the
+    repository of a SPEC, by default the one around the current folder.
     """
     measures = _measures(metrics)
     if k < 1 or repeat < 1 or jobs < 1 or depth < 0:
         raise AssayError(f"k, repeat and jobs must be at least 1, depth at least 0: {k}, {repeat}, {jobs}, {depth}")
+    if group not in ("", "file"):
+        raise AssayError(f"group is 'file' or left out, not '{group}'")
     loaded = load_golden(golden)
     place = Path(root) if root is not None else root_around(Path.cwd())
     folder = Path(corpus) if corpus is not None else None
     plan = Plan(
         matcher_for(loaded, matching), k, depth, budget, repeat, jobs, answers, str(folder.resolve()) if folder else "",
-        label,
+        label, group=group,
     )  # fmt: skip
     with (
         closing(_open_system(system, timeout, place, folder)) as opened,

@@ -47,6 +47,11 @@ _UNSTABLE_SHOWN = 5
     show_default=True,
     help="Order of equal scores: as returned, or by id as in trec_eval.",
 )
+@click.option(
+    "--group",
+    type=click.Choice(["file"]),
+    help="Count results of one file as one, at the rank of the first: for sets that expect files. Default: no grouping.",
+)
 @options.timeout()
 @click.option("--answers", is_flag=True, help="Request generated answers, too.")
 @options.corpus()
@@ -79,6 +84,7 @@ def run_command(
     resumed: str | None,
     output: Path | None,
     findings_file: Path | None,
+    group: str | None,
     measures: tuple[str, ...],
     runs: Runs,
     form: str,
@@ -103,7 +109,9 @@ def run_command(
                 raise AssayError("no golden set: give --golden PATH (or --resume RUN to resume an interrupted run)")
             golden = golden_sets.load(golden_path)
             folder = str(corpus.resolve()) if corpus else ""
-            plan = Plan(matcher_for(golden, matching), depth=depth or 0, jobs=jobs, corpus=folder, **settings)
+            plan = Plan(
+                matcher_for(golden, matching), depth=depth or 0, jobs=jobs, corpus=folder, group=group or "", **settings
+            )
             system = open_system(spec, timeout=timeout, root=runs.root, corpus=corpus)
             outcome = begin(store, golden, plan, system, runs.root)
         run = run_json(store, outcome.info, chosen_measures, summary=None if chosen_measures else outcome.summary)
@@ -179,6 +187,11 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
         echo(
             f"  {'latency:':22}p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms, mean {latency['mean']:.1f} ms"
         )
+    for name in ("tokens", "cost"):
+        if run[name]["queries"]:
+            echo(
+                f"  {name + ':':22}{run[name]['total']:,g} in {run[name]['queries']} queries, mean {run[name]['mean']:g}"
+            )
     echo(f"\nrun {run['run_id']}" + (f" ({run['label']})" if run["label"] else ""))
     echo_warnings(run["warnings"])
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
-from assay.core.golden import LONGEST_HIT_TEXT, Answer, Citation, Hit, Response, Stage
+from assay.core.golden import COST, LONGEST_HIT_TEXT, Answer, Citation, Hit, Response, Stage
 from assay.evaluate.systems import SystemFailed, one_line
 
 # Keys of the result list, and accepted keys of each result field; the first key present counts.
@@ -88,7 +88,7 @@ def response(value: object) -> Response:
         answer=answer,
         tokens=_integer(value.get("tokens"), "tokens"),
         stages=_stages(value),
-        config=_config(value.get("config")),
+        config=_config(value.get("config")) | _cost(value.get(COST)),
     )
 
 
@@ -327,6 +327,16 @@ def _config(value: object) -> dict[str, Any]:
     if value is None or isinstance(value, Mapping):
         return dict(value or {})
     raise SystemFailed(f"config must be an object, not {_json_type(value)}")
+
+
+def _cost(value: object) -> dict[str, float]:
+    """Return the cost of a response, a number from 0, as metadata."""
+    if value is None:
+        return {}
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if math.isfinite(number) and number >= 0:
+        return {COST: number}
+    raise SystemFailed(f"cost must be a number from 0, not {value!r}")
 
 
 def _flag(fields: Mapping[str, Any], name: str) -> bool | None:
