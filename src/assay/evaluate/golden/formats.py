@@ -17,6 +17,7 @@ from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
 from assay.evaluate.golden.format import Format, InvalidGolden, Problems, Rendered, read_text, without_gz
+from assay.evaluate.golden.imports import HUGGINGFACE, IR_DATASETS, LANGSMITH, PROMPTFOO, RAGAS, TABLE
 from assay.evaluate.golden.nodes import Unreadable
 from assay.evaluate.golden.query_files import FIXTURES, GOLDEN, PAIRS, QUERIES, read_pairs
 from assay.evaluate.golden.topics import BEIR, TREC
@@ -24,7 +25,13 @@ from assay.text.suggest import did_you_mean
 
 RECORDS = "records"  # format of a set that was never a file
 # in detection order
-FORMATS: dict[str, Format] = {fmt.name: fmt for fmt in (FIXTURES, GOLDEN, QUERIES, BEIR, PAIRS, TREC)}
+FORMATS: dict[str, Format] = {
+    fmt.name: fmt
+    for fmt in (
+        FIXTURES, GOLDEN, QUERIES, PROMPTFOO, BEIR, RAGAS, LANGSMITH, TABLE, PAIRS, TREC, HUGGINGFACE, IR_DATASETS,
+    )
+}  # fmt: skip
+WRITABLE = tuple(name for name, fmt in FORMATS.items() if fmt.render is not None)
 
 
 def get_format(name: str) -> Format:
@@ -38,7 +45,7 @@ def get_format(name: str) -> Format:
 
 def describe_formats() -> str:
     """Return all formats as text, one line each, for messages."""
-    return "\n".join(f"  {fmt.name:9} {fmt.description}" for fmt in FORMATS.values())
+    return "\n".join(f"  {fmt.name:12} {fmt.description}" for fmt in FORMATS.values())
 
 
 # reading
@@ -85,6 +92,8 @@ def _checked_set(queries: Sequence[GoldenQuery], path: Path, format: str, proble
 
 def detect(path: Path) -> Format:
     """Return the first format that recognises the path; raise AssayError when none does."""
+    if IR_DATASETS.detect(path):  # a name, not a path
+        return IR_DATASETS
     try:
         path.stat()
         detected = next((fmt for fmt in FORMATS.values() if fmt.detect(path)), None)
@@ -175,7 +184,10 @@ def save(queries: Sequence[GoldenQuery], path: Path, format: str) -> list[str]:
     repeated = [name for name, count in Counter(query.id for query in queries).items() if count > 1]
     if repeated:
         raise InvalidGolden(path, [f"{path}: id `{name}` is used by more than one query" for name in repeated])
-    rendered = _as_invalid_golden(path, lambda: chosen.render(queries))
+    render = chosen.render
+    if render is None:
+        raise AssayError(f"a {format} set is only read; write one of {', '.join(WRITABLE)}")
+    rendered = _as_invalid_golden(path, lambda: render(queries))
     _check_target(chosen, rendered, path)
     _read_back(chosen, rendered, path)
     _write_files(rendered, path)
@@ -265,7 +277,7 @@ def _check_target(chosen: Format, rendered: Rendered, path: Path) -> None:
 def _read_back(chosen: Format, rendered: Rendered, path: Path) -> list[GoldenQuery]:
     """Return the queries as they will be read back; raise InvalidGolden when they cannot be."""
     with tempfile.TemporaryDirectory() as temporary:
-        trial = Path(temporary) / "set"
+        trial = Path(temporary) / f"set{chosen.suffix}"
         for name, text in rendered.files.items():
             write_text(trial / name if name else trial, text)
         problems = Problems()

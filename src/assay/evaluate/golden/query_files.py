@@ -321,6 +321,7 @@ PAIRS_SCHEMA = Schema(
     {
         "id": "id",
         "question": "text",
+        "query": "text",
         "expected_chunks": "chunk",
         "expected_docs": "doc",
         "expected_files": "file",
