@@ -176,3 +176,47 @@ def test_a_set_is_exported_for_ragas(tmp_path: Path) -> None:
 def test_what_is_only_read_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(assay.AssayError, match="a promptfoo set is only read; write one of"):
         convert(IMPORTS / "questions.csv", tmp_path / "set.yaml", "promptfoo")
+
+
+# the corpus of an exported BEIR set
+
+
+def _exported(tmp_path: Path, expected: dict[str, Any]) -> tuple[dict[str, dict[str, str]], list[str]]:
+    root = tmp_path / "root"
+    (root / "docs").mkdir(parents=True)
+    (root / "docs/a.md").write_text("first\nsecond\nthird\n")
+    (root / "docs/b.md").write_text("other\n")
+    (root / "binary.dat").write_bytes(b"\0\1")
+    (root / "link.md").symlink_to("/etc/hostname")
+    source = tmp_path / "set.jsonl"
+    source.write_text(json.dumps({"id": "a", "question": "where?", **expected}) + "\n")
+    lost = convert(source, tmp_path / "beir", "beir", corpus=root)
+    rows = map(json.loads, (tmp_path / "beir/corpus.jsonl").read_text().splitlines())
+    assert detect(tmp_path / "beir").name == "beir"
+    return {row["_id"]: row for row in rows}, lost
+
+
+def test_an_exported_beir_set_has_the_texts_of_its_documents_and_of_the_others(tmp_path: Path) -> None:
+    rows, lost = _exported(tmp_path, {"expected_docs": ["docs/a.md", "gone.md"]})
+    assert rows["docs/a.md"] == {"_id": "docs/a.md", "title": "a.md", "text": "first\nsecond\nthird\n"}
+    assert list(rows) == ["docs/a.md", "docs/b.md"], "no binary file, nothing behind a link"
+    assert any("gone.md" in note for note in lost)
+
+
+def test_an_expected_chunk_is_exported_as_its_lines(tmp_path: Path) -> None:
+    chunk = {"id": "a#2", "doc": "docs/a.md", "start": 2, "end": 3}
+    rows, _ = _exported(tmp_path, {"expected_chunks": [chunk]})
+    assert rows["a#2"]["text"] == "second\nthird"
+
+
+@pytest.mark.parametrize("name", ["/etc/hostname", "../outside.md", "docs/../../outside.md", "link.md"])
+def test_an_expectation_never_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "outside.md").write_text("secret")
+    rows, lost = _exported(tmp_path, {"expected_docs": [name, "docs/a.md"]})
+    assert name not in rows
+    assert any(name in note for note in lost)
+
+
+def test_only_a_beir_set_has_a_corpus(tmp_path: Path) -> None:
+    with pytest.raises(assay.AssayError, match="a pairs set has no corpus"):
+        convert(IMPORTS / "questions.csv", tmp_path / "set.jsonl", "pairs", corpus=tmp_path)

@@ -272,6 +272,27 @@ def test_runs_on_other_sets_are_not_compared() -> None:
         assay.compare(assay.evaluate(RECORDS, perfect), assay.evaluate(RECORDS[:5], perfect))
 
 
+def test_runs_on_several_sets_are_one_comparison_with_the_sets_as_clusters() -> None:
+    sets = [[question(number) | {"id": f"s{part}-{number}"} for number in range(part, part + 6)] for part in range(4)]
+    before = [assay.evaluate(golden, half) for golden in sets]
+    after = [assay.evaluate(golden, perfect) for golden in sets]
+    comparison = assay.compare(before, after)
+    pair = comparison.metrics["RR@10"]
+    assert (pair.n, pair.clusters) == (24, 4)
+    assert pair.p >= 2 / 2**4, "four sets cannot show more, however many queries they have"
+    assert comparison.to_dicts()[0]["query_id"] == "records/s0-0"
+    assert comparison.to_dicts()[-1]["query_id"] == "records-4/s3-8"
+    assert comparison.to_dicts()[-1]["text"] == "question number 8"
+    with pytest.raises(assay.AssayError, match="give a pair for every golden set"):
+        assay.compare(before, after[:2])
+
+
+def test_queries_of_one_repository_are_a_cluster() -> None:
+    golden = [record | {"repository": f"r{number % 3}"} for number, record in enumerate(RECORDS)]
+    comparison = assay.compare(assay.evaluate(golden, half), assay.evaluate(golden, perfect))
+    assert comparison.metrics["RR@10"].clusters == 3
+
+
 def test_a_gate_checks_minimums_and_the_baseline(tmp_path: Path) -> None:
     good, bad = assay.evaluate(RECORDS, perfect), assay.evaluate(RECORDS, half)
     assert assay.gate(good, minimum={"RR@10": 0.9})

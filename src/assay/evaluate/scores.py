@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,29 @@ def score_run(
         first_rank=first_rank(judged, info.k, 1),
         means={name: mean(figures) for name, figures in values.items()},
         latency=judged.fact("latency_ms"),
+    )
+
+
+def pool_scores(parts: Mapping[str, Scores]) -> Scores:
+    """Return the scores of runs on several golden sets as those of one; the queries of a set begin with its name."""
+    runs = list(parts.values())
+    shared = [name for name in runs[0].values if all(name in run.values for run in runs)]
+    values = {name: np.concatenate([run.values[name] for run in runs]) for name in shared}
+
+    def common(fact: str) -> Any:
+        facts = list(dict.fromkeys(str(getattr(run, fact)) for run in runs))
+        return getattr(runs[0], fact) if len(facts) == 1 else ", ".join(facts)
+
+    return Scores(
+        **{name: common(name) for name in _IDENTITY if name not in ("k", "config")},
+        config=runs[0].config,
+        k=min(run.k for run in runs),
+        status="complete" if all(run.status == "complete" for run in runs) else "incomplete",
+        queries=tuple(f"{name}/{query}" for name, run in parts.items() for query in run.queries),
+        values=values,
+        first_rank=np.concatenate([run.first_rank for run in runs]),
+        means={name: mean(figures) for name, figures in values.items()},
+        latency=np.concatenate([run.latency for run in runs]),
     )
 
 

@@ -327,16 +327,24 @@ class Comparison:
         return notebook.comparison_table(self.summary)
 
 
-def compare(a: Run, b: Run, *, metrics: Sequence[str] | None = None, force: bool = False) -> Comparison:
+def compare(
+    a: Run | Sequence[Run], b: Run | Sequence[Run], *, metrics: Sequence[str] | None = None, force: bool = False
+) -> Comparison:
     """Compare two runs on the same golden set: paired differences, intervals and p-values corrected by Holm.
 
-    Queries of one repository are one cluster. Raises AssayError for runs that are not comparable; `force` compares what
+    Lists of runs, on several golden sets in the same order, are one comparison. Queries of one repository (of one set,
+    in lists) are one cluster of the tests. Raises AssayError for runs that are not comparable; `force` compares what
     they share, with a warning.
     """
+    before, after = ([runs] if isinstance(runs, Run) else list(runs) for runs in (a, b))
+    if len(before) != len(after) or not before:
+        raise AssayError(f"{len(before)} runs before and {len(after)} after: give a pair for every golden set")
     with closing(RunStore.in_memory()) as both:
-        first, second = (both.copy(run._store, run._info) for run in (a, b))
-        detail = comparing.compare_runs(both, first, second, _measures(metrics) or None, force=force)
-    return Comparison(detail, {query.id: query.text for run in (a, b) for query in run.golden})
+        infos = [[both.copy(run._store, run._info) for run in pair] for pair in zip(before, after, strict=True)]
+        pairs = [(first, second) for first, second in infos]
+        detail = comparing.compare_sets(both, pairs, _measures(metrics) or None, force)
+    texts = [query.text for run in before for query in run.golden]
+    return Comparison(detail, dict(zip(detail.a.queries, texts, strict=True)))
 
 
 @dataclass(frozen=True)

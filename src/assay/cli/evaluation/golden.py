@@ -208,10 +208,15 @@ def _ids(path: Path) -> set[str]:
 @click.argument("target", type=options.PATH)
 @click.option("--to", "to", type=_WRITABLE, required=True, help="The format to write.")
 @click.option("--from", "source_format", type=_FORMAT, help="The format of SOURCE. Default: detected.")
+@options.path(
+    "--root", "corpus", metavar="DIR", help="With beir: the folder of the documents, written to corpus.jsonl."
+)
 @format_option
-def convert_command(source: Path, target: Path, to: str, source_format: str | None, form: str) -> None:
+def convert_command(
+    source: Path, target: Path, to: str, source_format: str | None, corpus: Path | None, form: str
+) -> None:
     """Convert the golden set SOURCE to TARGET in another format, and list what that format cannot hold."""
-    lost = convert(source, target, to, source_format)
+    lost = convert(source, target, to, source_format, corpus)
     facts = {"source": str(source), "target": str(target), "format": to}
     _print_written(facts, f"wrote {target} ({to})", lost, form)
 

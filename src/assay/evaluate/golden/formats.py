@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
+from assay.evaluate.golden.corpus import with_corpus
 from assay.evaluate.golden.format import Format, InvalidGolden, Problems, Rendered, read_text, without_gz
 from assay.evaluate.golden.imports import HUGGINGFACE, IR_DATASETS, LANGSMITH, PROMPTFOO, RAGAS, TABLE
 from assay.evaluate.golden.nodes import Unreadable
@@ -178,8 +179,11 @@ _T = TypeVar("_T")
 _FILE_SUFFIXES = (".yaml", ".yml", ".jsonl", ".ndjson", ".json", ".tsv", ".txt", ".gz")
 
 
-def save(queries: Sequence[GoldenQuery], path: Path, format: str) -> list[str]:
-    """Write a set, replacing what is there; return a message per thing the format cannot hold."""
+def save(queries: Sequence[GoldenQuery], path: Path, format: str, corpus: Path | None = None) -> list[str]:
+    """Write a set, replacing what is there; return a message per thing the format cannot hold.
+
+    `corpus` is the folder of the documents, whose texts a BEIR set then has, too.
+    """
     chosen = get_format(format)
     repeated = [name for name, count in Counter(query.id for query in queries).items() if count > 1]
     if repeated:
@@ -188,15 +192,21 @@ def save(queries: Sequence[GoldenQuery], path: Path, format: str) -> list[str]:
     if render is None:
         raise AssayError(f"a {format} set is only read; write one of {', '.join(WRITABLE)}")
     rendered = _as_invalid_golden(path, lambda: render(queries))
+    if corpus is not None:
+        if chosen is not BEIR:
+            raise AssayError(f"a {format} set has no corpus; leave out --root, or write beir")
+        rendered = with_corpus(rendered, queries, corpus)
     _check_target(chosen, rendered, path)
     _read_back(chosen, rendered, path)
     _write_files(rendered, path)
     return rendered.lost
 
 
-def convert(source: Path, target: Path, format: str, source_format: str | None = None) -> list[str]:
+def convert(
+    source: Path, target: Path, format: str, source_format: str | None = None, corpus: Path | None = None
+) -> list[str]:
     """Read a set and write it in another format; return a message per thing that format cannot hold."""
-    return save(load(source, source_format).queries, target, format)
+    return save(load(source, source_format).queries, target, format, corpus)
 
 
 def append(query: GoldenQuery, path: Path, format: str | None = None) -> list[str]:
