@@ -241,9 +241,13 @@ class RunStore:
         self._db.close()
 
     def copy(self, source: RunStore, info: RunInfo) -> RunInfo:
-        """Copy a run of another store; return it under its new id, which has a number if its own is taken."""
-        with contextlib.suppress(NoSuchRun):
-            if (stored := self.info(info.run_id)) == info:
+        """Copy a run of another store, once; return it under its new id, which has a number if its own is taken."""
+        numbered = self._db.execute(
+            f"SELECT {', '.join(_COLUMNS)} FROM eval_runs WHERE run_id = ? OR run_id GLOB ? || '-[0-9]*'",
+            (info.run_id, info.run_id),
+        )
+        for stored in map(_decode_info, numbered.fetchall()):
+            if replace(stored, run_id=info.run_id) == info:
                 return stored
         copied = self.start(info, source.golden(info))
         for table, columns in _TABLES_OF_A_RUN.items():

@@ -17,6 +17,7 @@ from assay.evaluate.compare import (
     KINDS,
     Comparison,
     compare_runs,
+    compare_sets,
     compare_with_baseline,
     comparison_json,
     config_differences,
@@ -176,6 +177,13 @@ _REPORTED = 10_000  # maximum number of queries for report.md
 @click.argument("b", required=False)
 @options.path("--baseline", help="Compare with a baseline file instead of run A.")
 @click.option(
+    "--also",
+    nargs=2,
+    multiple=True,
+    metavar="A B",
+    help="A further pair of runs, on another golden set; may be repeated. The sets are pooled, each a cluster.",
+)
+@click.option(
     "--strict-chunker-version",
     is_flag=True,
     help="Refuse runs of different chunkers instead of matching by document and span.",
@@ -189,6 +197,7 @@ def compare_command(
     a: str | None,
     b: str | None,
     baseline: Path | None,
+    also: tuple[tuple[str, str], ...],
     strict_chunker_version: bool,
     force: bool,
     output: Path | None,
@@ -210,9 +219,17 @@ def compare_command(
             comparison = compare_with_baseline(store, read_baseline(baseline), run_b, chosen, force)
         else:
             run_a, run_b = store.find(a or "latest~1"), store.find(b or "latest")
-            comparison = compare_runs(store, run_a, run_b, chosen, strict_chunker_version, force)
+            if also:
+                pairs = [(run_a, run_b), *((store.find(before), store.find(after)) for before, after in also)]
+                comparison = compare_sets(store, pairs, chosen, force)
+            else:
+                comparison = compare_runs(store, run_a, run_b, chosen, strict_chunker_version, force)
         small = len(comparison.queries) <= _REPORTED
-        texts = {query.id: query.text for query in store.golden(run_b).queries} if small else None
+        texts = None
+        if small:
+            newer = [run_b, *(store.find(after) for _, after in also)]
+            words = (query.text for run in newer for query in store.golden(run).queries)
+            texts = dict(zip(comparison.b.queries, words, strict=True))
     full = comparison_json(comparison, texts) if small or output is not None or form == "json" else {}
     report_path = output
     if output is not None:
