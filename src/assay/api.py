@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from assay.index.quick import Stale
     from assay.index.scan import Scan
     from assay.index.scip import Merged
+    from assay.index.shared import Pulled
     from assay.pack.context import Context
     from assay.rank.engine import Engine
     from assay.rank.explain import Explanation
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from assay.search.hits import SearchResults
     from assay.search.service import Searcher
     from assay.store.passages import Passages
+    from assay.store.snapshot import Published
 
 
 class PackOptions(TypedDict, total=False):
@@ -157,6 +159,35 @@ class Repository:
         self.close()
         self.__dict__.pop("configuration", None)
         return report
+
+    def publish(
+        self, address: str, *, keep: int = 0, allow_stale: bool = False, progress: Progress | None = None
+    ) -> Published:
+        """Publish the index to a folder or an fsspec address, for others to pull; `keep` bounds the snapshots there.
+
+        Raises AssayError if files changed since they were indexed, unless `allow_stale`.
+        """
+        import tempfile
+
+        from assay.core.progress import Progress
+        from assay.git import Git
+        from assay.store.remote import place_at
+        from assay.store.snapshot import publish
+
+        if not allow_stale and (stale := self.stale()):
+            raise AssayError(f"not published: {stale}")
+        generation = self.index.parts[0].generation
+        commit = Git(self.root).revision("HEAD") or ""
+        with tempfile.TemporaryDirectory(prefix="assay-publish-") as scratch:
+            return publish(generation, place_at(address), commit, progress or Progress(), Path(scratch), keep)
+
+    def pull(self, address: str, *, snapshot: str = "", progress: Progress | None = None) -> Pulled:
+        """Replace the index by a published one: `snapshot`, or the one nearest to HEAD. Later queries use it."""
+        from assay.index.shared import pull
+
+        pulled = pull(self.root, self.home, address, snapshot, progress)
+        self.close()
+        return pulled
 
     def update_if_quick(self, check: TreeCheck | None = None) -> Stale | None:
         """Update the index if files changed and that takes less than a second; return what stays stale, or None.
