@@ -117,11 +117,13 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         port = free.getsockname()[1]
     as_postgres = ["runuser", "-u", "postgres", "--"]
     subprocess.run(
-        [*as_postgres, _POSTGRES / "initdb", "-D", folder / "data", "-A", "trust"], check=True, capture_output=True
+        [*as_postgres, str(_POSTGRES / "initdb"), "-D", str(folder / "data"), "-A", "trust"],
+        check=True,
+        capture_output=True,
     )
     options = f"-h 127.0.0.1 -p {port} -k {folder}"
-    control = [*as_postgres, _POSTGRES / "pg_ctl", "-D", folder / "data"]
-    subprocess.run([*control, "-w", "-o", options, "-l", folder / "log", "start"], check=True, capture_output=True)
+    control = [*as_postgres, str(_POSTGRES / "pg_ctl"), "-D", str(folder / "data")]
+    subprocess.run([*control, "-w", "-o", options, "-l", str(folder / "log"), "start"], check=True, capture_output=True)
     try:
         yield f"host=127.0.0.1 port={port} user=postgres dbname=postgres"
     finally:
@@ -130,8 +132,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_the_recipe_of_postgresql_full_text_search(database: str, tmp_path: Path) -> None:
-    import psycopg
-
+    psycopg = pytest.importorskip("psycopg")
     with psycopg.connect(database) as connection:
         connection.execute("CREATE TABLE documents (id text PRIMARY KEY, body text)")
         connection.cursor().executemany("INSERT INTO documents VALUES (%s, %s)", list(DOCUMENTS.items()))
