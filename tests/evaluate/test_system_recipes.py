@@ -34,7 +34,7 @@ QUESTIONS = [
 
 def _recipe(name: str) -> str:
     """The Python of the guide that begins with the comment of this file name."""
-    return re.findall(rf"^```python\n# {name}\n(.*?)^```$", GUIDE, re.S | re.M)[0]
+    return str(re.findall(rf"^```python\n# {name}\n(.*?)^```$", GUIDE, re.S | re.M)[0])
 
 
 # Elasticsearch and OpenSearch
