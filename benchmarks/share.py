@@ -52,7 +52,9 @@ def main() -> None:
             path.write_text(path.read_text() + "\n\ndef added_here():\n    return 1\n")
         again = json.loads(_timed(f"pull, {len(files)} files edited", "pull", folder / "place", root=folder / "b"))
         stored = sum(path.stat().st_size for path in (folder / "place").rglob("*") if path.is_file())
-    print(f"published {published['bytes'] / 1e6:.1f} MB (place: {stored / 1e6:.1f} MB), {pulled['same']} files the same")
+    print(
+        f"published {published['bytes'] / 1e6:.1f} MB (place: {stored / 1e6:.1f} MB), {pulled['same']} files the same"
+    )
     print(f"update after edits: {again['update']['mode']}, {again['update']['parsed']} parsed")
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from assay.core.progress import Progress, Report
     from assay.feedback import Learning
     from assay.git import Listing
+    from assay.index.enrich.ingest import Ingested, Ingestion
     from assay.index.freshness import Freshness, TreeCheck, Watch
     from assay.index.quick import Stale
     from assay.index.scan import Scan
@@ -132,7 +133,7 @@ class Repository:
     @property
     def source(self) -> Source:
         """The current text of the files."""
-        from assay.pack.source import WorkingTree
+        from assay.store.source import WorkingTree
 
         return WorkingTree(self.index)
 
@@ -575,6 +576,39 @@ class Repository:
         self.close()
         return merged
 
+    @contextlib.contextmanager
+    def ingesting(self) -> Iterator[Ingestion]:
+        """Open the stores of observed calls, to which traces are added; later queries use what was added."""
+        from assay.index.enrich.ingest import Ingestion
+
+        homes = {label: member.home for label, member in self.members.items()}
+        with Ingestion(self.index, homes) as ingestion:
+            yield ingestion
+        self.close()
+
+    def ingest_traces(self, files: Iterable[str | Path], progress: Progress | None = None) -> list[Ingested]:
+        """Add OTLP trace files (JSON, JSON lines, protobuf; gzipped or not) to the observed calls.
+
+        A file that cannot be read costs only itself: its result has `problems`. Nothing is counted twice.
+        """
+        with self.ingesting() as ingestion:
+            return list(ingestion.files([Path(file) for file in files], progress))
+
+    def observed(self, item: Item) -> str:
+        """Describe an item's calls in traces: `called 1,204 times in the last day, p95 12 ms`; empty without any."""
+        from assay.store.links.traces import summary
+
+        return summary(self.index, item)
+
+    def forget_traces(self) -> None:
+        """Delete all observed calls, even from a damaged store."""
+        from assay.store.traces.database import NAME, remove
+
+        for member in self.members.values():
+            member.home.check()
+            remove(member.home.folder / NAME)
+        self.close()
+
     def check_folder(self) -> None:
         """Raise AssayError if the folder of a repository is missing or not a folder."""
         from assay.index.scan import check_root
@@ -593,9 +627,10 @@ class Repository:
         """Return a value that changes with everything that is read once and cached: index, sidecars, settings."""
         from assay.config.configuration import NAME
         from assay.store import history, sections
+        from assay.store.traces.database import FILES
 
         settings = self.root / NAME
-        sidecars = (self.home.folder / sections.NAME, self.home.folder / history.NAME, settings)
+        sidecars = (*(self.home.folder / name for name in (sections.NAME, history.NAME, *FILES)), settings)
         return (self.home.current(), *map(_size_and_mtime, sidecars), user.stamp(settings))
 
 

@@ -9,6 +9,7 @@ line.
 [profile.NAME]       a ranking profile: base = "default", and any of its numbers
 [classes.CONCEPT]    phrases of a concept, and the names it has in the code
 [workspace]          repositories that are queried together from this folder
+[flags]              names of the repository's own feature flag calls
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from assay.config import trust, user
 from assay.config.trust import Risk
 from assay.config.user import BadConfiguration, read_table
 from assay.errors import AssayError
+from assay.index.flag_patterns import is_pattern
 from assay.pack.render import FORMS
 from assay.rank.profile import BASE, DEFAULT, PROFILES, Profile, flatten, from_table, settings_of
 from assay.rank.signals.classes import EquivalenceClass, user_classes
@@ -35,7 +37,7 @@ __all__ = ["NAME", "NONE", "BadConfiguration", "Configuration", "Setting", "load
 NAME = "assay.toml"
 BUILT_IN = "built in"
 USER = "user configuration"
-_SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace")
+_SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace", "flags")
 _USER_SECTIONS = ("context", "search", "ask", user.SERVERS)
 # key variable → setting of its server: a key never goes to a server that another file or an option names
 _KEYS = {"embedder_key_variable": "embedder", "reranker_key_variable": "reranker", "model_key_variable": "model"}
@@ -104,6 +106,13 @@ class WorkspaceSettings:
     roots: tuple[str, ...] = ()  # relative `path` or `label=path`, see roots.py
 
 
+@dataclass(frozen=True, slots=True)
+class FlagSettings:
+    """Feature flags that an index looks for beside those of known libraries."""
+
+    patterns: tuple[str, ...] = ()  # names of calls, see index/flag_patterns.py
+
+
 _SEARCH = dataclasses.asdict(SearchSettings())
 _ASK = dataclasses.asdict(AskSettings())
 
@@ -127,6 +136,7 @@ class Configuration:
     own: Mapping[str, Any] = field(default_factory=dict)
     risks: tuple[Risk, ...] = ()
     ignored: tuple[Risk, ...] = ()
+    flags: FlagSettings = FlagSettings()
 
     @property
     def ignored_settings(self) -> list[str]:
@@ -177,7 +187,7 @@ def load(root: Path | None) -> Configuration:
         AskSettings(**_pick(below.ask, own, "ask") | _pick(above.ask, given, "ask")),
         above.profiles, above.classes, given,
         WorkspaceSettings(tuple(given.get("workspace", {}).get("roots", ()))),
-        own, risks, ignored,
+        own, risks, ignored, FlagSettings(tuple(given.get("flags", {}).get("patterns", ()))),
     )  # fmt: skip
     if ignored:
         trust.announce(_ignored_message(path, configuration.ignored_settings))
@@ -217,6 +227,7 @@ class _Parsed:
         self.classes = tuple(classes.values())
         self.search = checked("search", _SEARCH)
         _parse_rows(sections.get("workspace", {}), lambda key, value: _roots(path, key, value), problems)
+        _parse_rows(sections.get("flags", {}), lambda key, value: _patterns(path, key, value), problems)
 
 
 def _bind_keys(table: Mapping[str, Any], above: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -272,6 +283,14 @@ def _roots(path: Path, key: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _patterns(path: Path, key: str, value: Any) -> tuple[str, ...]:
+    location = f"{path}: [flags]"
+    require_name("setting", key, ("patterns",), location)
+    if not isinstance(value, list) or not all(is_pattern(pattern) for pattern in value):
+        raise AssayError(f'{location} patterns must be names of calls, for example ["my_flags.is_on"], not {value!r}')
+    return tuple(value)
+
+
 def search_settings(texts: Mapping[str, str]) -> dict[str, Any]:
     """Parse search settings given as text, by name; an unknown name raises an error with suggestions."""
     return _read_text("search", _SEARCH, texts)
@@ -321,7 +340,7 @@ def settings(configuration: Configuration) -> list[Setting]:
     """List all effective settings: [context], [search], [ask], the active profile, own profiles and classes."""
     given, context = configuration.given, configuration.context
     rows: list[Setting] = []
-    for title in ("context", "search", "ask", "workspace"):
+    for title in ("context", "search", "ask", "workspace", "flags"):
         values = dataclasses.asdict(getattr(configuration, title))
         rows += _settings((title,), values, given.get(title, {}), "default", user.section(configuration.own, title))
     own = given.get("profile", {})

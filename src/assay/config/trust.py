@@ -182,6 +182,7 @@ _RISKY: dict[tuple[str, str], Judge] = {
 }
 # Harmless settings; an empty set means the whole section.
 _HARMLESS: dict[str, frozenset[str]] = {
+    "flags": frozenset({"patterns"}),
     "context": frozenset(),
     "profile": frozenset(),
     "classes": frozenset(),

@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from assay.errors import AssayError
 from assay.git import Listing
 from assay.index.documents.formats import HEAD_BYTES, Format, format_of
+from assay.index.flag_patterns import read_patterns
 from assay.languages import language_of
 from assay.store.layout import decode, read_bytes
+from assay.store.links.openapi import NAME as OPENAPI_NAME
 from assay.system.files import open_regular, read_regular
 from assay.text.display import printable
 
@@ -169,6 +171,7 @@ class Scan:
     others: int = 0  # number of other files
     folders: set[str] = field(default_factory=set)  # folders scanned, "" for the root
     rules: list[str] = field(default_factory=list)  # paths of ignore files
+    flags: tuple[str, ...] = ()  # names of the repository's own flag calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +200,7 @@ def check_root(root: Path) -> None:
 def scan(root: Path, listing: Listing | None = None) -> Scan:
     """Scan the tree below `root`, using a listing that was started earlier if there is one."""
     check_root(root)
-    out = Scan()
+    out = Scan(flags=read_patterns(root))
     rules = read_rules(root, IGNORE_FILE, out.problems)
     base = os.path.join(root, "")
     listing = listing or Listing(root)
@@ -285,7 +288,7 @@ class _NameClass(NamedTuple):
 
 @lru_cache(maxsize=1 << 14)  # file names repeat within and between scans
 def _classify_name(name: str) -> _NameClass:
-    config = name in CONFIG_NAMES
+    config = name in CONFIG_NAMES or OPENAPI_NAME.fullmatch(name) is not None
     source = not config and language_of(name) is not None
     form = None if config or source else format_of(name)
     suspect = _SUSPECT_NAME.search(name)

@@ -29,10 +29,12 @@ def extractor_version() -> str:
         [
             *(_HERE / name for name in ("facts.py", "chains.py")),
             *_sources(_HERE / "extract"),
+            *_sources(_HERE / "extract" / "services"),
             *_sources(_HERE / "documents"),
             *word_files(),
             *(_TEXT / name for name in ("tokens.py", "markup.py", "tags.py", "chunk.py")),
             *_sources(_LANGUAGES, "py", "scm"),
+            *_sources(_LANGUAGES / "frameworks"),
         ]
     )
 
@@ -47,6 +49,7 @@ def index_version() -> str:
             _HERE.parent / "core" / "items.py",
             *(_STORE / name for name in ("layout.py", "columns.py")),
             *_sources(_LANGUAGES, "py", "scm", "common"),
+            *_sources(_LANGUAGES / "frameworks"),
         ]
     )
 
