@@ -201,10 +201,10 @@ def hit_tokens(responses: Sequence[Response]) -> Ints | None:
     A hit of which none is known counts as much as the median of the others. None when nothing is known of any.
     """
     tokens = np.array([_known_tokens(hit) for response in responses for hit in response.hits], dtype=np.int32)
-    known = tokens[tokens > 0]
-    if not len(known):
+    sizes = tokens[tokens > 0]
+    if not len(sizes):
         return None
-    return np.where(tokens > 0, tokens, np.int32(np.median(known))).astype(np.int32)
+    return np.where(tokens > 0, tokens, np.int32(np.median(sizes))).astype(np.int32)
 
 
 def _known_tokens(hit: Hit) -> int:
