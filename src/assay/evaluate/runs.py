@@ -376,10 +376,7 @@ class RunStore:
         return judge(golden.queries, self.responses(info.run_id, len(golden.queries)), chosen, level)
 
     def rejudge(self, info: RunInfo, chosen: Matcher) -> RunInfo:
-        """Judge the responses of a run by another matcher; return the run as if it had been made with it.
-
-        The run of the store stays as it is; the arrays are stored beside those of its own matcher.
-        """
+        """Judge a run by another matcher, beside its own; return the run as if it had been made with that matcher."""
         golden = self.golden(info)
         judged = self.judged(replace(info, matching=chosen.name, level=chosen.level_for(golden)))
         self.save_judged(info.run_id, chosen.name, judged)
