@@ -326,7 +326,7 @@ def test_every_value_shows_itself_as_escaped_html() -> None:
         raise ValueError(f"{nasty}\x00")
 
     good = assay.evaluate(records, lambda query, k: [f"{nasty}d{query.split()[-1]}"])
-    bad = assay.evaluate(records, failing)
+    bad = assay.evaluate(records, failing, stop_after=0)
     values: list[Any] = [
         assay.load_golden(records),
         good,
@@ -346,3 +346,18 @@ def test_a_large_run_shows_only_its_first_rows() -> None:
     page = assay.evaluate([question(number) for number in range(50)], perfect)._repr_html_()
     assert page.count("<tr>") < 30
     assert "… and 30 more" in page
+
+
+def test_a_system_that_fails_on_the_first_queries_is_stopped_and_its_run_is_no_measurement() -> None:
+    asked: list[str] = []
+
+    def failing(query: str, k: int) -> list[str]:
+        asked.append(query)
+        raise ValueError("out of order")
+
+    records = [{"id": f"{number}", "question": f"q {number}", "expected_docs": [f"d{number}"]} for number in range(12)]
+    stopped = assay.evaluate(records, failing, stop_after=3)
+    assert len(asked) == 3
+    good = assay.evaluate(records, lambda query, k: [f"d{query.split()[-1]}"])
+    with pytest.raises(assay.AssayError, match="incomplete"):
+        assay.gate(stopped, good)

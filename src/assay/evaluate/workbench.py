@@ -29,7 +29,7 @@ from assay.evaluate import notebook
 from assay.evaluate.gate import Check, Gated, Rules, gate_against
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import Measure, parse
-from assay.evaluate.run import Plan, execute
+from assay.evaluate.run import STOP_AFTER, Plan, execute
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, main_measures, read_baseline, run_json, score_run, write_baseline
 from assay.evaluate.statistics import Paired
@@ -84,6 +84,8 @@ def evaluate(
     answers: bool = False,
     group: str = "",
     timeout: float = 60.0,
+    stop_after: int = STOP_AFTER,
+    max_time: float = 0.0,
     label: str = "",
     store: str | os.PathLike[str] | None = None,
     root: str | os.PathLike[str] | None = None,
@@ -96,7 +98,9 @@ def evaluate(
     with `retrieve` or `invoke` (LlamaIndex, LangChain), or a SPEC such as `"assay"` or `"cmd:rg -l {query}"`. An error
     of the system fails its query, which scores 0. Raises AssayError for bad arguments.
 
-    `metrics` are those to show; `group="file"` counts results of one file as one; `timeout` is in seconds per query.
+    `metrics` are those to show; `group="file"` counts results of one file as one; `timeout` is in seconds per query,
+    `max_time` for the whole run (0: no limit). If the first `stop_after` queries all fail, the run is stopped and stays
+    incomplete (0: never).
     `store` is a run file, or a folder for `.assay/runs.db`, that also gets every response as it arrives. `root` is the
     repository of a SPEC, by default the one around the current folder.
     """
@@ -110,7 +114,7 @@ def evaluate(
     folder = Path(corpus) if corpus is not None else None
     plan = Plan(
         matcher_for(loaded, matching), k, depth, budget, repeat, jobs, answers, str(folder.resolve()) if folder else "",
-        label, group=group,
+        label, group=group, stop_after=stop_after, max_time=max_time,
     )  # fmt: skip
     with (
         closing(_open_system(system, timeout, place, folder)) as opened,
