@@ -387,6 +387,21 @@ def test_vectors_are_made_once_and_follow_the_passages(station: Repository, monk
     assert searched() > 3
 
 
+@pytest.mark.parametrize("lost", ["file-vectors.npz", "vectors-*.npz", "passages-*.npz"])
+def test_a_repository_is_searchable_without_delay_only_if_all_its_parts_are_stored(
+    station: Repository, lost: str
+) -> None:
+    with package.open(station.root) as repo:
+        assert not repo.is_searchable()
+        repo.search("pumps")
+        assert repo.is_searchable()
+        for path in sorted((station.root / ".assay").glob(lost)):  # each of several vector files counts
+            content = path.read_bytes()
+            path.unlink()
+            assert not repo.is_searchable()
+            path.write_bytes(content)
+
+
 @pytest.mark.parametrize(
     ("option", "said"),
     [

@@ -106,9 +106,20 @@ class Search:
         """
         query = query[:LONGEST_QUERY]
         candidates = self.candidates(query, k, filters, vector_index, proximity, subset)
+        return self.top(query, candidates, k, rerank, subset.patterns if subset else (), by_file)
+
+    def top(
+        self,
+        query: str,
+        candidates: Sequence[Scored],
+        k: int,
+        rerank: Rerank | None = None,
+        patterns: Sequence[Pattern] = (),
+        by_file: bool = False,
+    ) -> list[SearchHit]:
+        """Return the best `k` of a query's candidates as hits, spread over files."""
         likely = [candidate for candidate in candidates if candidate.score >= _MIN_SCORE]
         ranking = merge.spread(likely, self._paths(likely), by_file)
-        patterns = subset.patterns if subset else ()
         if rerank:
             return list(rerank(query, self.read(query, ranking[: max(k, _RERANK_DEPTH)], patterns)))[:k]
         return self.read(query, ranking[:k], patterns)
