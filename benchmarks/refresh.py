@@ -48,7 +48,7 @@ def _languages() -> dict[str, float]:
     from assay.languages import LANGUAGES
 
     out = {}
-    for language in LANGUAGES:
+    for language in (row for row in LANGUAGES if row.grammar):
         _ = language.grammar_object
         started = time.process_time()
         _ = language.query_objects

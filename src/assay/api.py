@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     from assay.core.progress import Progress, Report
     from assay.feedback import Learning
     from assay.git import Listing
+    from assay.index.enrich.ingest import Ingested, Ingestion
     from assay.index.freshness import Freshness, TreeCheck, Watch
     from assay.index.quick import Stale
     from assay.index.scan import Scan
     from assay.index.scip import Merged
+    from assay.index.shared import Pulled
     from assay.pack.context import Context
     from assay.rank.engine import Engine
     from assay.rank.explain import Explanation
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from assay.search.hits import SearchResults
     from assay.search.service import Searcher
     from assay.store.passages import Passages
+    from assay.store.snapshot import Published
 
 
 class PackOptions(TypedDict, total=False):
@@ -130,7 +133,7 @@ class Repository:
     @property
     def source(self) -> Source:
         """The current text of the files."""
-        from assay.pack.source import WorkingTree
+        from assay.store.source import WorkingTree
 
         return WorkingTree(self.index)
 
@@ -157,6 +160,35 @@ class Repository:
         self.close()
         self.__dict__.pop("configuration", None)
         return report
+
+    def publish(
+        self, address: str, *, keep: int = 0, allow_stale: bool = False, progress: Progress | None = None
+    ) -> Published:
+        """Publish the index to a folder or an fsspec address, for others to pull; `keep` bounds the snapshots there.
+
+        Raises AssayError if files changed since they were indexed, unless `allow_stale`.
+        """
+        import tempfile
+
+        from assay.core.progress import Progress
+        from assay.git import Git
+        from assay.store.remote import place_at
+        from assay.store.snapshot import publish
+
+        if not allow_stale and (stale := self.stale()):
+            raise AssayError(f"not published: {stale}")
+        generation = self.index.parts[0].generation
+        commit = Git(self.root).revision("HEAD") or ""
+        with tempfile.TemporaryDirectory(prefix="assay-publish-") as scratch:
+            return publish(generation, place_at(address), commit, progress or Progress(), Path(scratch), keep)
+
+    def pull(self, address: str, *, snapshot: str = "", progress: Progress | None = None) -> Pulled:
+        """Replace the index by a published one: `snapshot`, or the one nearest to HEAD. Later queries use it."""
+        from assay.index.shared import pull
+
+        pulled = pull(self.root, self.home, address, snapshot, progress)
+        self.close()
+        return pulled
 
     def update_if_quick(self, check: TreeCheck | None = None) -> Stale | None:
         """Update the index if files changed and that takes less than a second; return what stays stale, or None.
@@ -544,6 +576,39 @@ class Repository:
         self.close()
         return merged
 
+    @contextlib.contextmanager
+    def ingesting(self) -> Iterator[Ingestion]:
+        """Open the stores of observed calls, to which traces are added; later queries use what was added."""
+        from assay.index.enrich.ingest import Ingestion
+
+        homes = {label: member.home for label, member in self.members.items()}
+        with Ingestion(self.index, homes) as ingestion:
+            yield ingestion
+        self.close()
+
+    def ingest_traces(self, files: Iterable[str | Path], progress: Progress | None = None) -> list[Ingested]:
+        """Add OTLP trace files (JSON, JSON lines, protobuf; gzipped or not) to the observed calls.
+
+        A file that cannot be read costs only itself: its result has `problems`. Nothing is counted twice.
+        """
+        with self.ingesting() as ingestion:
+            return list(ingestion.files([Path(file) for file in files], progress))
+
+    def observed(self, item: Item) -> str:
+        """Describe an item's calls in traces: `called 1,204 times in the last day, p95 12 ms`; empty without any."""
+        from assay.store.links.traces import summary
+
+        return summary(self.index, item)
+
+    def forget_traces(self) -> None:
+        """Delete all observed calls, even from a damaged store."""
+        from assay.store.traces.database import NAME, remove
+
+        for member in self.members.values():
+            member.home.check()
+            remove(member.home.folder / NAME)
+        self.close()
+
     def check_folder(self) -> None:
         """Raise AssayError if the folder of a repository is missing or not a folder."""
         from assay.index.scan import check_root
@@ -562,9 +627,10 @@ class Repository:
         """Return a value that changes with everything that is read once and cached: index, sidecars, settings."""
         from assay.config.configuration import NAME
         from assay.store import history, sections
+        from assay.store.traces.database import FILES
 
         settings = self.root / NAME
-        sidecars = (self.home.folder / sections.NAME, self.home.folder / history.NAME, settings)
+        sidecars = (*(self.home.folder / name for name in (sections.NAME, history.NAME, *FILES)), settings)
         return (self.home.current(), *map(_size_and_mtime, sidecars), user.stamp(settings))
 
 

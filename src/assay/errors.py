@@ -15,6 +15,7 @@ EXTRAS = {
     "onnx": ("onnxruntime", "tokenizers"),
     "docs": ("pypdfium2",),
     "mcp": ("mcp", "watchfiles"),
+    "remote": ("fsspec",),
     "watch": ("watchfiles",),
     "web": ("starlette", "uvicorn", "watchfiles"),
 }

@@ -484,7 +484,9 @@ import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"mcp", "starlette", "uvicorn", "h11", "watchfiles", "pypdfium2", "wordllama", "onnxruntime", "tokenizers"}:
+        if name.partition(".")[0] in {
+            "mcp", "starlette", "uvicorn", "h11", "watchfiles", "pypdfium2", "wordllama", "onnxruntime", "tokenizers", "fsspec"
+        }:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())

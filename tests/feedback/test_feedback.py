@@ -18,7 +18,7 @@ import pytest
 from assay.core.packs import Learned
 from assay.feedback import CannotWrite, Unusable, forget_everything, learned_signals, learning, record_returned
 from assay.feedback import store as database
-from assay.pack.source import WorkingTree
+from assay.store.source import WorkingTree
 from support.command import COMMAND, ENVIRONMENT, Done, assay
 from support.paths import ROOT
 from support.repository import Repository
@@ -324,7 +324,7 @@ def test_a_writer_that_does_not_let_go_is_waited_for_and_then_named(
 
 def test_two_at_once_lose_nothing(shop: Repository) -> None:
     code = (
-        "import sys\nfrom pathlib import Path\nfrom assay.feedback import learning\nfrom assay.pack.source import WorkingTree\n"
+        "import sys\nfrom pathlib import Path\nfrom assay.feedback import learning\nfrom assay.store.source import WorkingTree\n"
         "from assay.store.index import Index\nfrom assay.store.layout import Home\n"
         f"root = Path({str(shop.root)!r})\nhome = Home.of(root)\nindex = Index.open(root, home)\nitem = index.by_id('shop.py::checkout')\n"
         "for _ in range(25):\n    with learning(index, home, WorkingTree(index)) as told:\n        told.judge([item], True, 'basket')\n"
@@ -337,7 +337,7 @@ def test_two_at_once_lose_nothing(shop: Repository) -> None:
 
 def test_a_killed_writer_leaves_whole_records(shop: Repository) -> None:
     code = (
-        "from pathlib import Path\nfrom assay.feedback import learning\nfrom assay.pack.source import WorkingTree\n"
+        "from pathlib import Path\nfrom assay.feedback import learning\nfrom assay.store.source import WorkingTree\n"
         "from assay.store.index import Index\nfrom assay.store.layout import Home\n"
         f"root = Path({str(shop.root)!r})\nhome = Home.of(root)\nindex = Index.open(root, home)\n"
         "items = index.items(\"s.symbol IN ('checkout', 'ship_parcel')\")\n"

@@ -31,8 +31,8 @@ from assay.feedback import (
 from assay.feedback import store as database
 from assay.feedback.marks import mentioned
 from assay.feedback.store import CAP, FORGOTTEN, KEPT_TIMES, NEGLIGIBLE, boost, connected, nearness
-from assay.pack.source import WorkingTree
 from assay.rank.symbols import require
+from assay.store.source import WorkingTree
 from support.property_tests import examples
 from support.repository import Repository
 

@@ -82,7 +82,7 @@ def _mutate(root: Path, choose: random.Random) -> str:
 
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
-@given(language=st.sampled_from(LANGUAGES), seed=st.integers(0, 10**9), steps=st.integers(1, 4))
+@given(language=st.sampled_from([*LANGUAGES, "rpc"]), seed=st.integers(0, 10**9), steps=st.integers(1, 4))
 def test_random_changes_give_the_same_index_as_starting_afresh(language: str, seed: int, steps: int) -> None:
     choose = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:

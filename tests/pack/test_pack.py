@@ -17,7 +17,7 @@ from assay.core.packs import NAME, RENDERINGS, Heading, Pack, PackedItem, Ranked
 from assay.pack.context import pack
 from assay.pack.render import FORMS, render
 from assay.pack.render.form import printable
-from assay.pack.source import CHANGED, MISSING, OUTSIDE, WorkingTree
+from assay.store.source import CHANGED, MISSING, OUTSIDE, WorkingTree
 from assay.text.tokens import count
 from support.comments import Comment
 from support.property_tests import examples
@@ -515,7 +515,7 @@ def test_lines_once_read_are_not_read_again_until_the_file_changes(
     tree, items = _opened(repository, {})
     shown = tree.text(items["second"])
     with monkeypatch.context() as patched:
-        patched.setattr("assay.pack.source.read_bytes", lambda *_: pytest.fail("read again"))
+        patched.setattr("assay.store.source.read_bytes", lambda *_: pytest.fail("read again"))
         assert WorkingTree(repository.open()).text(items["second"]) == shown == "def second():\n    return 2"
     repository.write("a.py", CODE.replace("2", "3"))
     assert WorkingTree(repository.open()).text(items["second"]) == ""

@@ -400,7 +400,12 @@ def test_what_is_remembered_changes_no_answer(repository: Repository, monkeypatc
             return [opened.context(task).render() for task in tasks]
 
     remembering = answers()
-    for bound in ("rank.signals.lexical._MOST", "pack.source._MOST", "store.sections._MAX_CACHED", "text.tokens._MOST"):
+    for bound in (
+        "rank.signals.lexical._MOST",
+        "store.source._MOST",
+        "store.sections._MAX_CACHED",
+        "text.tokens._MOST",
+    ):
         monkeypatch.setattr(f"assay.{bound}", 0)
     assert answers() == remembering
     assert remembering[0] == remembering[2] != remembering[1]

@@ -20,9 +20,9 @@ from assay.evaluate.golden.nodes import Unreadable, parse
 from assay.evaluate.golden.topics import topics
 from assay.evaluate.scores import read_baseline
 from assay.evaluate.systems.external import RunFile
-from assay.index.scip import packed
 from assay.system import inputs
 from assay.system.files import TooLarge
+from assay.system.protobuf import packed
 from assay.text.terms import nearest
 from assay.text.tokens import LONGEST_TASK
 from support.command import ENVIRONMENT, assay

@@ -26,9 +26,13 @@ COMMANDS = {
     "graph": ("assay.cli.symbols", "Draw what is around a symbol, as Mermaid, Graphviz or JSON."),
     "tests": ("assay.cli.symbols", "List the tests that reach the given files, or the files of git diff."),
     "feedback": ("assay.cli.feedback", "Record which symbols were useful or not, and show what was learned."),
+    "publish": ("assay.cli.share", "Publish the index to a shared folder or object store."),
+    "pull": ("assay.cli.share", "Get a published index instead of building one."),
     "ingest-scip": ("assay.cli.index", "Merge a SCIP index: exact edges from a compiler or language server."),
+    "ingest-otlp": ("assay.cli.traces", "Add traces of running services: who calls whom in production."),
     "watch": ("assay.cli.index", "Keep the index up to date while files change."),
     "mcp": ("assay.cli.serve", "Serve agents over the Model Context Protocol."),
+    "token": ("assay.cli.serve", "Create, list and revoke personal tokens of a server."),
     "init": ("assay.cli.serve", "Add assay to the configuration of agents and editors."),
     "trust": (
         "assay.cli.config",

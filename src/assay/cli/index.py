@@ -183,6 +183,10 @@ def _print_status(status: Status, stale: list[str], root: Path) -> None:
     if status.documents:
         unread = f", {status.unread_documents} could not be read" if status.unread_documents else ""
         echo(f"documents: {status.documents:,} with {counted(status.sections, 'section')}{unread}")
+    if status.observed_since is not None:
+        since = time.strftime("%Y-%m-%d %H:%M", time.localtime(status.observed_since))
+        symbols = counted(status.observed_symbols, "symbol")
+        echo(f"traces: {counted(status.observed_calls, 'observed call')} of {symbols}, since {since}")
     if status.skipped:
         echo_wrapped("skipped: " + ", ".join(f"{count} {reason}" for reason, count in status.skipped.items()))
     if status.problems:

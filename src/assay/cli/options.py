@@ -295,6 +295,22 @@ def server_options(note: str = "") -> Callable[[F], F]:
             "--no-watch", is_flag=True, help="Do not watch files; the index is updated once at start."
         )(function)
         function = click.option(
+            "--tokens",
+            "tokens_file",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            is_flag=False,
+            flag_value=Path(),
+            help=f"Require personal tokens{note}, as `assay token create` makes them. Default FILE: the user's own.",
+        )(function)
+        function = click.option(
+            "--audit",
+            "audit_file",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help=f"Append who asked what endpoint{note}, as JSON lines, never the text of a question.",
+        )(function)
+        function = click.option(
             "--token",
             envvar="ASSAY_TOKEN",
             default="",

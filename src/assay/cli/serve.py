@@ -1,10 +1,11 @@
-"""Commands for servers: serve (web), mcp (agents), init (client configuration)."""
+"""Commands for servers: serve (web), mcp (agents), token (access of a team), init (client configuration)."""
 
 from __future__ import annotations
 
 import difflib
 import shutil
 import sys
+import time
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,13 +13,15 @@ from pathlib import Path
 import click
 
 from assay.api import Repository, Workspace
-from assay.cli.common import echo, find_root
+from assay.cli.common import echo, echo_row, find_root, format_option, print_json
 from assay.cli.options import find_repository, open_repository, root_option, roots_options, server_options
 from assay.config.roots import workspace_around
 from assay.errors import AssayError, install
 from assay.serve.access import Access, listen
 from assay.serve.mcp.clients import CLIENTS, Change, Client, plan, write
 from assay.serve.mcp.conversation import UsageLog
+from assay.serve.telemetry import AuditLog
+from assay.serve.tokens import ROLES, Tokens
 from assay.serve.watch import resident_of
 from assay.serve.watch.first_look import FirstLook
 from assay.system.files import FOLDER
@@ -50,13 +53,15 @@ def serve_command(
     host: str,
     port: int,
     token: str,
+    tokens_file: Path | None,
+    audit_file: Path | None,
     names: tuple[str, ...],
     runs_file: Path | None,
     no_watch: bool,
 ) -> None:
     """Serve search, explanations, runs, comparisons and sweeps as web pages and an HTTP API (/openapi.json).
 
-    Listens on loopback only unless --host is set. Stop it with Ctrl-C.
+    Listens on loopback only unless --host is set. Stop it with Ctrl-C. For a team: `assay token`, docs/guides/team.md.
     """
     try:
         from assay.serve.web.application import application, run
@@ -64,7 +69,7 @@ def serve_command(
         raise AssayError(f"assay serve needs {error.name}: {install('web')}") from None
     from assay.serve.web.bench import Bench
 
-    access = Access(host, token, frozenset(name.lower() for name in names))
+    access = Access(host, token, frozenset(name.lower() for name in names), _tokens(tokens_file))
     repo = open_repository(roots, index_dir)
     repo.check_servable()
     repo.ignored_settings  # noqa: B018 (warns now, not with the first request)
@@ -72,7 +77,18 @@ def serve_command(
     with closing(listening), resident_of(repo, index_dir, not no_watch, partly=True) as resident:
         where = ", ".join(map(str, resident.roots))
         echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
-        run(application(Bench(resident, runs_file or _runs_folder(repo) / FOLDER / "runs.db"), access), listening)
+        runs = runs_file or _runs_folder(repo) / FOLDER / "runs.db"
+        run(application(Bench(resident, runs, AuditLog(audit_file) if audit_file else None), access), listening)
+
+
+def _tokens(file: Path | None) -> Tokens | None:
+    """Return the tokens of --tokens; without a value, those of the user's configuration folder."""
+    if file is None:
+        return None
+    tokens = Tokens(None if file == Path() else file)
+    if not tokens.all():
+        raise AssayError(f"{tokens.path}: no tokens yet, so nobody could ask. Make one with: assay token create NAME")
+    return tokens
 
 
 def _runs_folder(repo: Repository) -> Path:
@@ -100,6 +116,8 @@ def mcp_command(
     port: int | None,
     host: str,
     token: str,
+    tokens_file: Path | None,
+    audit_file: Path | None,
     no_watch: bool,
     no_learning: bool,
 ) -> None:
@@ -111,7 +129,7 @@ def mcp_command(
     repo.check_servable()
     if find_spec("mcp") is None:
         raise AssayError(f"serving agents needs the package mcp: {install('mcp')}")
-    access = Access(host, token)
+    access = Access(host, token, tokens=_tokens(tokens_file))
     listening = listen(host, port) if port is not None else None
     with resident_of(repo, index_dir, not no_watch) as resident, UsageLog(resident, not no_learning) as notes:
         first = FirstLook({label: member.root for label, member in repo.members.items()})
@@ -127,7 +145,70 @@ def mcp_command(
         if listening is None:
             serve_stdio(serving)
         else:
-            serve_http(serving, access, listening)
+            role = "read" if no_learning else "write"  # usage is recorded
+            serve_http(serving, access, listening, role, AuditLog(audit_file) if audit_file else None)
+
+
+# assay token
+
+
+@click.group("token")
+def token_command() -> None:
+    """Create, list and revoke personal tokens for `assay serve --tokens` and `assay mcp --http PORT --tokens`."""
+
+
+_tokens_option = click.option(
+    "--tokens",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File of tokens. Default: tokens.json in the user's configuration folder.",
+)
+
+
+@token_command.command("create")
+@click.argument("name")
+@click.option("--role", type=click.Choice(ROLES), default="read", show_default=True, help="What the token allows.")
+@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Days until it expires. Default: never.")
+@_tokens_option
+def token_create_command(name: str, role: str, days: float | None, file: Path | None) -> None:
+    """Make a token for NAME, a person or a program, and print it once: only a digest is stored.
+
+    Roles: read asks, write also records feedback of agents, admin also sees the audit log and updates the index.
+    """
+    echo(Tokens(file).create(name, role, days))
+    echo(f"role {role}; send it as: Authorization: Bearer TOKEN. It is not shown again.", err=True)
+
+
+@token_command.command("list")
+@_tokens_option
+@format_option
+def token_list_command(file: Path | None, form: str) -> None:
+    """List the tokens: id, name, role, when they were made and when they expire."""
+    tokens = Tokens(file).all()
+    if form == "json":
+        fields = ("id", "name", "role", "created", "expires")
+        print_json({"tokens": [{name: getattr(token, name) for name in fields} for token in tokens]})
+        return
+    for token in tokens:
+        expires = f"expires {_day(token.expires)}" if token.expires else "does not expire"
+        state = "" if token.is_valid(time.time()) else " (expired)"
+        echo_row(f"{token.id}  {token.role:<5}  {token.name}  made {_day(token.created)}, {expires}{state}")
+    if not tokens:
+        echo("no tokens; make one with: assay token create NAME")
+
+
+def _day(seconds: int) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))
+
+
+@token_command.command("revoke")
+@click.argument("token")
+@_tokens_option
+def token_revoke_command(token: str, file: Path | None) -> None:
+    """Revoke TOKEN, given by its name or id. Running servers refuse it from the next request on."""
+    revoked = Tokens(file).revoke(token)
+    echo(f"revoked the token of {revoked.name} ({revoked.id}, role {revoked.role})")
 
 
 # assay init

@@ -149,10 +149,12 @@ def impact_command(
     dependents = repo.impact(symbol, depth=depth, min_confidence=min_confidence, everything=everything)
     around = repo.surroundings(symbol, [affected.item for affected in dependents])
     if form == "json":
-        print_json(json_answers.impact(changed, dependents, limit, around))
+        print_json(json_answers.impact(repo, changed, dependents, limit, around))
         return
     for item in changed:
         echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}")
+        if observed := repo.observed(item):
+            echo(f"  {observed}")
     if not dependents:
         echo(f"nothing in {'this repository' if '' in repo.members else 'these repositories'} calls it")
     shown_depth = 0
@@ -180,7 +182,8 @@ def _print_surroundings(around: Sequence[Relation], changed: Collection[str], li
         kind = EDGE_TYPES[relation.type].reverse if is_incoming else relation.type
         through = "" if is_incoming or relation.source in changed else f", through {relation.source}"
         detail = f" ({relation.detail})" if relation.detail else ""
-        echo_row(f"  {kind.replace('_', ' ')}  {other.partition(':')[2] or other}{through}{detail}")
+        name = other if "::" in other else other.partition(":")[2] or other  # an item, or `kind:name`
+        echo_row(f"  {kind.replace('_', ' ')}  {name}{through}{detail}")
     if len(around) > limit:
         echo(f"… and {len(around) - limit} more; -n shows more", err=True)
 

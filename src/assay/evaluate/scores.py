@@ -145,7 +145,7 @@ _LANGUAGES = {
     ".mjs": "JavaScript", ".rs": "Rust", ".java": "Java", ".cs": "C#", ".rb": "Ruby", ".c": "C", ".h": "C", ".cc": "C++", ".cpp": "C++",
     ".hpp": "C++", ".php": "PHP", ".kt": "Kotlin", ".swift": "Swift", ".scala": "Scala", ".sh": "Bash", ".bash": "Bash", ".lua": "Lua",
     ".md": "Markdown", ".rst": "reStructuredText", ".adoc": "AsciiDoc", ".txt": "Text", ".html": "HTML", ".pdf": "PDF", ".docx": "DOCX",
-    ".ipynb": "Notebook", ".sql": "SQL", ".yaml": "YAML", ".yml": "YAML", ".toml": "TOML", ".json": "JSON",
+    ".ipynb": "Notebook", ".proto": "Protocol Buffers", ".sql": "SQL", ".yaml": "YAML", ".yml": "YAML", ".toml": "TOML", ".json": "JSON",
 }  # fmt: skip
 
 

@@ -139,19 +139,23 @@ class Blobs:
 
     def text(self, blob: str) -> str:
         """Return the text of a blob; empty if it is missing or too large."""
+        return self.content(blob).decode("utf-8", "replace")
+
+    def content(self, blob: str) -> bytes:
+        """Return the content of a blob; empty if it is missing or too large."""
         self._requests.write(blob.encode() + b"\n")
         self._requests.flush()
         head = self._answers.readline().split()
         if len(head) != 3:
-            return ""  # "<id> missing", in a partial clone
+            return b""  # "<id> missing", in a partial clone
         size = int(head[2])
         if size > _MAX_BLOB_BYTES:
             for remaining in range(size + 1, 0, -_SKIP_BYTES):
                 self._answers.read(min(remaining, _SKIP_BYTES))
-            return ""
+            return b""
         data = self._answers.read(size)
         self._answers.read(1)
-        return data.decode("utf-8", "replace")
+        return data
 
 
 class Listing:

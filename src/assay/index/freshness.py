@@ -94,13 +94,14 @@ def changed_documents(root: Path, scanned: Scan, indexed: IndexedDocuments) -> s
         row = indexed.documents.get(path)
         if row is None or not (
             surely_same((row.size, row.mtime), (file.size, file.mtime), indexed.indexed_at)
-            or _hash(root, path) == row.hash
+            or document_hash(root, path) == row.hash
         ):
             changed.add(path)
     return changed
 
 
-def _hash(root: Path, path: str) -> bytes:
+def document_hash(root: Path, path: str) -> bytes:
+    """Return the content hash of a document; empty if it cannot be read."""
     form = format_of(path)
     assert form is not None
     source = read_document(root, path, form)

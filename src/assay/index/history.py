@@ -44,6 +44,7 @@ _ASSIGNMENT = (
 )
 _TYPED = r"^([ \t]*([A-Za-z_@<\[][^ \t(=;]*[ \t]+)+[*&]*[A-Za-z_~][A-Za-z0-9_:~]*[ \t]*[(][^;]*)$"
 _BRACED = rf"^([ \t]+([a-z]+[ \t]+)*[*#]?{_WORD}[ \t]*[(][^;]*[)][^;=]*[{{][ \t]*)$"
+_PROTOBUF = r"^([ \t]*(message|service|enum|rpc)[ \t]+[A-Za-z_].*)$"
 # statements that look like definitions
 _STATEMENTS = "if|else|elif|for|foreach|while|switch|catch|return|throw|throws|raise|new|await|yield|do|case|using|lock|delete|goto|assert"
 _NO_STATEMENT = rf"!^[ \t]*({_STATEMENTS})([^A-Za-z0-9_]|$)"
@@ -73,6 +74,7 @@ _FAMILIES = (
         ("assay-types", "java", "csharp", "cpp", "objc"),
         (_KEYWORD_LINE, _NO_STATEMENT, _TYPED),
     ),
+    Family((".proto",), ("assay-protobuf",), (_PROTOBUF,)),
 )
 _BY_SUFFIX = {
     suffix: tuple((not pattern.startswith("!"), re.compile(pattern.lstrip("!"))) for pattern in family.patterns)
@@ -81,7 +83,7 @@ _BY_SUFFIX = {
 }
 _PREFACE = re.compile(r"\s*(?:$|@|#|//|/\*|\*|--|\[)")  # decorators and comments precede their definition
 _ASSIGNED = re.compile(rf"(?:[a-z()]+[ \t]+)*({_WORD})[ \t]*(?::[^=]*)?=[^=]")
-_NAMED = re.compile(rf"(?:^|\s)(?:{_KEYWORDS})\*?\s+(?:\([^)]*\)\s*)?([\w$:.]+[?!]?)")
+_NAMED = re.compile(rf"(?:(?:^|\s)(?:{_KEYWORDS})\*?|^\s*(?:message|service|rpc))\s+(?:\([^)]*\)\s*)?([\w$:.]+[?!]?)")
 _CALLED = re.compile(r"([\w$~]+)\s*\(")
 _MAX_LINE = 300  # characters matched; longer lines are data
 

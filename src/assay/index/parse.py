@@ -262,7 +262,7 @@ def _seconds(task: _Task) -> float:
 def _compile_query(task: _Task) -> object:
     """Compile the query of a task's language, which takes up to 2 s the first time (Swift)."""
     language = by_name().get(task.language)
-    return language and language.query_objects
+    return language and language.grammar and language.query_objects
 
 
 def _parse_one(task: _Task) -> Extracted | str:

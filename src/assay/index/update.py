@@ -15,10 +15,10 @@ from assay.core.progress import Progress, Report
 from assay.index.facts import FILE, decode_facts
 from assay.index.file import File, StoredSymbols, stem
 from assay.index.freshness import REBUILD_SHARE, Changes
-from assay.index.parse import ParseCache, Parsed, parse_files
+from assay.index.parse import ParseCache, Parsed, TextParser, parse_files
 from assay.index.resolve import Resolved, Resolver
 from assay.index.resolve.parallel import EdgeRows
-from assay.index.scan import Scan, read_configs
+from assay.index.scan import Scan, read_configs, read_source
 from assay.index.table import Dependencies, FullIndexNeeded, Table, file_token
 from assay.index.write import (
     accept,
@@ -39,7 +39,7 @@ from assay.store.arrays import DAMAGE, Array
 from assay.store.catalogue import NAME as CATALOGUE_NAME
 from assay.store.catalogue import Catalogue, FileRow
 from assay.store.generation import Generation
-from assay.store.layout import Home
+from assay.store.layout import Home, content_hash
 
 
 def changed_keys(path: str, old: File | None, new: File | None) -> set[str]:
@@ -144,10 +144,10 @@ def update(
     rows = previous.files.copy()
     removed = [path for path in [*changes.removed, *(p for p in parsed if p not in fresh)] if path in rows]
     keys: set[str] = set()
-    for path in [*fresh, *removed]:
-        keys |= changed_keys(path, _indexed_file(rows.get(path), cache), fresh.get(path))
     configs = read_configs(root, scanned)
-    with home.new_generation() as folder:
+    with TextParser() as parser, home.new_generation() as folder:
+        for path in [*fresh, *removed]:
+            keys |= changed_keys(path, _indexed_file(root, rows.get(path), cache, parser), fresh.get(path))
         shutil.copyfile(previous.folder / CATALOGUE_NAME, folder / CATALOGUE_NAME)
         catalogue = Catalogue.edit(folder / CATALOGUE_NAME)
         words, columns = _write_changed_files(catalogue, previous, rows, fresh, removed, parsed, scanned)
@@ -158,7 +158,7 @@ def update(
             raise FullIndexNeeded("")
 
         def load(path: str) -> File | None:
-            return fresh.get(path) or _indexed_file(rows.get(path), cache)
+            return fresh.get(path) or _indexed_file(root, rows.get(path), cache, parser)
 
         table = Table(StoredSymbols(catalogue.connection), rows, load, configs)
         progress.start("resolving", len(affected))
@@ -200,14 +200,22 @@ def carry_over_skips(previous: Generation, scanned: Scan, parsed: dict[str, Pars
     }
 
 
-def _indexed_file(row: FileRow | None, cache: ParseCache) -> File | None:
-    """Return the facts of a file as last indexed; raise FullIndexNeeded if they are no longer cached."""
+def _indexed_file(root: Path, row: FileRow | None, cache: ParseCache, parser: TextParser) -> File | None:
+    """Return the facts of a file as last indexed.
+
+    An unchanged file whose facts are not cached, as in an index that was pulled, is parsed again. Raises
+    FullIndexNeeded if the file changed.
+    """
     if row is None:
         return None
-    cached = cache.get(row.hash, row.language)
-    if cached is None:
-        raise FullIndexNeeded("the parse cache is missing")
-    return File(row.path, decode_facts(cached.facts), bool(row.test))
+    extracted = cache.get(row.hash, row.language)
+    if extracted is None:
+        data = read_source(root, row.path).data
+        extracted = parser.extract(row.path, data) if content_hash(data) == row.hash else None
+        if extracted is None:
+            raise FullIndexNeeded("the parse cache is missing")
+        cache.put_all([(row.hash, row.language, extracted)])
+    return File(row.path, decode_facts(extracted.facts), bool(row.test))
 
 
 def _write_changed_files(

@@ -269,6 +269,18 @@ LANGUAGES: tuple[Language, ...] = (
         constant=r"[A-Z][A-Z0-9_]+",
         comments=("--",),
     ),
+    Language(
+        "protobuf",
+        (".proto",),
+        grammar="",
+        reader="protobuf",
+        query_seconds=0.0,
+        imports="protobuf",
+        binds="nothing",
+        self_names=_NONE,
+        super_names=_NONE,
+        **_flags("open_types"),
+    ),
 )
 
 

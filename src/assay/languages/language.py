@@ -47,7 +47,8 @@ class Language:
 
     name: str
     extensions: tuple[str, ...]
-    grammar: str  # "module:function" of the grammar's package
+    grammar: str  # "module:function" of the grammar's package; empty with a reader
+    reader: str = ""  # name of the reader in `index/extract` of a language without a grammar
     query: str = ""  # query file names; default `<name>.scm`. Set if files are shared with other languages
     family: str = ""  # shared by languages that see each other's names; default: its own name
     filenames: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from assay.rank.signals.names import names
 from assay.rank.signals.places import project_hits
 from assay.rank.signals.signal import COMPONENTS, Stage
 from assay.rank.signals.table import BY_STAGE
+from assay.store.links.traces import summary
 from assay.store.postings import FIELDS
 
 _SHOWN_EDGES = 5  # incoming edges of the graph walk that are shown
@@ -70,6 +71,7 @@ class Explanation:
     ranker: dict[str, float]  # log-scale contribution of each feature of the learned ranker, largest first
     walk_edges: list[WalkEdge]
     lost: str
+    observed: str = ""  # its calls in traces: `called 1,204 times in the last day, p95 12 ms`
 
     @property
     def direct(self) -> float:
@@ -137,6 +139,7 @@ def _explain_item(
         ranker=learned,
         walk_edges=_walk_edges(engine, ranking, number),
         lost=_lost_at(ranking, number, rank, k),
+        observed=summary(engine.index, item),
     )
 
 
@@ -273,6 +276,8 @@ def render_explanation(explanation: Explanation) -> Iterator[str]:
     yield f"  {rank}"
     if explanation.lost:
         yield f"  lost: {explanation.lost}"
+    if explanation.observed:
+        yield f"  observed: {explanation.observed}"
     if explanation.factors:
         yield "  query terms (stemmed)"
         for word in explanation.words:

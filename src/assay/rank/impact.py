@@ -14,12 +14,16 @@ from assay.store.index import Index
 # Edges that propagate a change backwards: to callers, and to whoever overrides, extends or references the symbol.
 _PROPAGATING = frozenset(
     EDGE_TYPES[name].code
-    for name in ["calls", "references", "overrides", "extends", "implements", "accesses_field", "type_hint_of"]
-)
+    for name in [
+        "calls", "references", "overrides", "extends", "implements", "accesses_field", "type_hint_of", "consumes_rpc",
+        "implements_rpc",
+    ]
+)  # fmt: skip
 _CALLS, _CONTAINS, _OVERRIDES, _REFERENCES, _DECORATES = (
     EDGE_TYPES[name].code for name in ("calls", "contains", "overrides", "references", "decorates")
 )
-_CALLS_ONLY = frozenset({_CALLS, _REFERENCES})
+_RPCS = frozenset({EDGE_TYPES["consumes_rpc"].code, EDGE_TYPES["implements_rpc"].code})
+_CALLS_ONLY = frozenset({_CALLS, _REFERENCES}) | _RPCS
 _LINKED = ("calls", "consumes_endpoint", "consumes_rpc")  # links that propagate a change to their source
 _REFERENCE_DISCOUNT = 0.7  # a reference may never be called
 

@@ -17,6 +17,7 @@ from assay.rank.engine import Engine
 from assay.rank.impact import Affected, affected_tests, impact
 from assay.store.history import History
 from assay.store.index import Index
+from assay.store.links.traces import observations
 from assay.text.display import counted
 
 TOUCHED, CALLERS, TESTS, MISSING, NEIGHBOURS = "touched", "callers", "tests", "missing", "neighbourhood"
@@ -118,7 +119,7 @@ def _dependents(
     listed = {entry.item.number for entry in touched}
     dangling = [entry for entry in _dangling_references(index, diff.gone) if entry.item.number not in listed]
     listed |= {entry.item.number for entry in dangling}
-    callers = [entry for entry in impact(index, symbols, depth=1) if entry.item.number not in listed]
+    callers = [entry for entry in _callers(index, symbols) if entry.item.number not in listed]
     tests = [entry for entry in affected_tests(index, symbols, _TEST_DEPTH) if entry.item.number not in listed]
     deleted = {entry.item.id for entry in touched if entry.why.startswith(DELETED)}
     deleted |= {entry.through for entry in dangling}
@@ -263,6 +264,19 @@ def _ranked_caller(affected: Affected, section: str, deleted: set[str]) -> Ranke
     # distant items and whole files are named only
     most = BODY if affected.depth == 1 and affected.item.symbol else NAME
     return Ranked(affected.item, _SECTIONS[section].value * affected.confidence, 1.0, why, section, most)
+
+
+def _callers(index: Index, symbols: list[Item]) -> list[Affected]:
+    """Return the callers of symbols, with those that traces have seen calling them before they changed."""
+    callers = {(entry.item.id, entry.through): entry for entry in impact(index, symbols, depth=1)}
+    ids = {item.id for item in symbols}
+    for link in observations(index).earlier:
+        if link.target in ids and (item := index.by_id(link.source)):
+            detail = f"{link.detail}, before this change"
+            observed = Affected(item, 1, link.confidence, link.type, link.target, link.line, detail)
+            entry = callers.get((item.id, link.target))
+            callers[item.id, link.target] = replace(entry, detail=entry.detail or detail) if entry else observed
+    return list(callers.values())
 
 
 def _dangling_references(index: Index, gone: Mapping[str, Sequence[Gone]]) -> list[Affected]:

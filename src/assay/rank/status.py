@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from assay.core.items import EDGE_NAMES
 from assay.store.index import Index
+from assay.store.links.traces import observations
 from assay.store.sections import Sections
 
 
@@ -39,6 +40,9 @@ class Status:
     bytes: int
     seconds: float
     mode: str
+    observed_calls: int  # in traces, of symbols as they are now
+    observed_symbols: int
+    observed_since: int | None  # seconds since 1970
 
 
 class _Counts(NamedTuple):
@@ -82,7 +86,7 @@ def status(index: Index) -> Status:
         for column in ([row.resolved for row in rows], [row.unresolved for row in rows], [row.everyday for row in rows])
     )
     counts = index.edges.counts()
-    documents = Sections.open(index)
+    documents, observed = Sections.open(index), observations(index)
     skipped = dict(
         connection.execute(
             "SELECT CASE WHEN instr(reason, ' (') THEN substr(reason, 1, instr(reason, ' (') - 1) ELSE reason END, count(*) "
@@ -107,6 +111,9 @@ def status(index: Index) -> Status:
         bytes=_disk_size(index.folder),
         seconds=float(index.meta.get("seconds", "0")),
         mode=index.meta.get("mode", ""),
+        observed_calls=sum(calls.total.count for all_calls in observed.calls.values() for calls in all_calls),
+        observed_symbols=len(observed.calls),
+        observed_since=observed.since or None,
     )
 
 

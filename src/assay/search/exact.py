@@ -17,7 +17,6 @@ import numpy as np
 
 from assay.core.items import Outline, Passage
 from assay.errors import AssayError
-from assay.pack.source import WorkingTree
 from assay.search.filters import FILE, Bools, Filters, Subset, filter_mask, restriction_mask
 from assay.search.hits import Reader, Scored, SearchHit, SearchResults
 from assay.search.pattern import LineMatch, Pattern
@@ -25,6 +24,7 @@ from assay.search.query import Query
 from assay.search.search import question_terms
 from assay.store.index import Index
 from assay.store.passages import Passages
+from assay.store.source import WorkingTree
 from assay.text.display import counted
 
 if TYPE_CHECKING:

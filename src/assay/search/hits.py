@@ -8,11 +8,11 @@ from math import nan
 from typing import NamedTuple
 
 from assay.core.items import Item, Passage
-from assay.pack.source import WorkingTree
 from assay.search.filters import FILE, PASSAGE
 from assay.search.pattern import Match, Pattern, matches_in, merged_spans
 from assay.store.index import Index
 from assay.store.passages import Passages
+from assay.store.source import WorkingTree
 from assay.text.chunk import Chunk, Chunker, Part, Text
 from assay.text.terms import matching_spans, pieces_at, terms
 

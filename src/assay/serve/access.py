@@ -1,16 +1,18 @@
-"""Access control of servers: listen address, Host and Origin checks, token."""
+"""Access control of servers: listen address, Host and Origin checks, tokens and the identities behind them."""
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
 import re
+import secrets
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 
 from assay.errors import AssayError
+from assay.serve.tokens import LOCAL, SHARED, Identity, Tokens
 
 UNAUTHORIZED = "a token is needed: Authorization: Bearer TOKEN"
 BACKLOG = 2048  # connections waiting for accept()
@@ -22,18 +24,24 @@ _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Listen address, accepted host names and required token (empty: none). Raises AssayError if unsafe."""
+    """Listen address, accepted host names, and tokens: one that all share, personal ones, or none.
+
+    Raises AssayError if unsafe.
+    """
 
     host: str = "127.0.0.1"
-    token: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)  # shared; empty: none
     names: frozenset[str] = frozenset()  # additional accepted Host names
+    tokens: Tokens | None = None
+    _session_key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
     def __post_init__(self) -> None:
-        if not self.is_local and not self.token:
+        if not self.is_local and not self.is_protected:
             raise AssayError(
                 f"{self.host} can be reached from other machines, so a token is needed: "
                 "set ASSAY_TOKEN to a long random text "
-                '(python3 -c "import secrets; print(secrets.token_urlsafe())") or listen on 127.0.0.1'
+                '(python3 -c "import secrets; print(secrets.token_urlsafe())"), '
+                "use personal tokens (--tokens, assay token create) or listen on 127.0.0.1"
             )
         if self.token and (
             len(self.token) < _MIN_TOKEN_LENGTH or not self.token.isascii() or not self.token.isprintable()
@@ -63,22 +71,38 @@ class Access:
         """Return True if an Origin header matches the scheme and host of the request (same origin)."""
         return origin.lower() == f"{scheme}://{host_header}".lower()
 
-    def allows(self, headers: Mapping[str, str]) -> bool:
-        """Return True if a request carries the token, as a bearer header or as the login cookie."""
-        if not self.token:
-            return True
-        return self.has_bearer(headers) or hmac.compare_digest(
-            _read_cookie(headers.get("cookie", "")).encode(), self.cookie.encode()
-        )
+    @property
+    def is_protected(self) -> bool:
+        """True when requests need a token."""
+        return bool(self.token) or self.tokens is not None
 
-    def has_bearer(self, headers: Mapping[str, str]) -> bool:
-        """Return True if a request has `Authorization: Bearer TOKEN`."""
+    def identify(self, headers: Mapping[str, str]) -> Identity | None:
+        """Return who sends a request, by bearer header or login cookie; None if a token is needed and missing."""
+        if not self.is_protected:
+            return LOCAL
+        return self.identify_bearer(headers) or self._identify_cookie(_read_cookie(headers.get("cookie", "")))
+
+    def identify_bearer(self, headers: Mapping[str, str]) -> Identity | None:
+        """Return who sends a request with `Authorization: Bearer TOKEN`."""
         scheme, _, candidate = headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and self.is_token(candidate.strip())
+        return self.identify_token(candidate.strip()) if scheme.lower() == "bearer" else None
 
-    def is_token(self, candidate: str) -> bool:
-        """Compare with the token in constant time."""
-        return bool(self.token) and hmac.compare_digest(candidate.encode("utf-8", "replace"), self.token.encode())
+    def identify_token(self, candidate: str) -> Identity | None:
+        """Return whose token a text is; comparisons take constant time."""
+        if self.token and hmac.compare_digest(candidate.encode("utf-8", "replace"), self.token.encode()):
+            return SHARED
+        token = self.tokens.identify(candidate) if self.tokens else None
+        return token.identity if token else None
+
+    def _identify_cookie(self, cookie: str) -> Identity | None:
+        id = cookie.partition(".")[0]
+        token = self.tokens.valid(id) if self.tokens else None
+        identity = token.identity if token else SHARED if self.token and id == SHARED.id else None
+        if identity is None or not hmac.compare_digest(
+            cookie.encode("utf-8", "replace"), self.cookie(identity).encode()
+        ):
+            return None
+        return identity
 
     @property
     def is_local(self) -> bool:
@@ -90,10 +114,12 @@ class Access:
         """Host part of a URL; IPv6 addresses in brackets."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
-    @property
-    def cookie(self) -> str:
-        """Login cookie value: an HMAC of the token, so that the browser does not store the token itself."""
-        return hmac.new(self.token.encode(), b"assay serve", "sha256").hexdigest()
+    def cookie(self, identity: Identity) -> str:
+        """Return the login cookie of an identity, valid until the server ends or the token is revoked.
+
+        The browser does not store the token itself.
+        """
+        return f"{identity.id}.{hmac.new(self._session_key, repr(identity).encode(), 'sha256').hexdigest()}"
 
 
 def listen(host: str, port: int) -> socket.socket:

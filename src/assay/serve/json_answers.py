@@ -54,14 +54,24 @@ def affected(dependent: Affected) -> Json:
 
 
 def impact(
-    changed: Sequence[Item], dependents: Sequence[Affected], limit: int, around: Sequence[Relation] = ()
+    repo: Repository,
+    changed: Sequence[Item],
+    dependents: Sequence[Affected],
+    limit: int,
+    around: Sequence[Relation] = (),
 ) -> Json:
     return {
-        "symbols": [item(symbol) for symbol in changed],
+        "symbols": [item(symbol) | _observed(repo, symbol) for symbol in changed],
         "total": len(dependents),
         "affected": [affected(dependent) for dependent in dependents[:limit]],
         "surroundings": [relation._asdict() for relation in around],
     }
+
+
+def _observed(repo: Repository, symbol: Item) -> Json:
+    """Return the observed calls of an item, if there are any."""
+    text = repo.observed(symbol)
+    return {"observed": text} if text else {}
 
 
 def graph(subgraph: Subgraph) -> Json:
@@ -82,6 +92,7 @@ def explanation(explained: Explanation) -> Json:
         "multipliers": explained.multipliers, "boosts": explained.boosts, "scale": explained.scale, "ranker": explained.ranker,
         "words": [dataclasses.asdict(word) for word in explained.words],
         "walk_edges": [dataclasses.asdict(edge) for edge in explained.walk_edges],
+        "observed": explained.observed,
     }  # fmt: skip
 
 

@@ -398,6 +398,10 @@ class CompareQuery(Request, frozen=True):
     force: Annotated[bool, Meta(description="compare the queries two golden sets share, with a warning")] = False
 
 
+class AuditQuery(Request, frozen=True):
+    limit: Limit = 100
+
+
 class SweepQuery(Request, frozen=True):
     sweep: Annotated[str, text_meta("its id", True)]
 

@@ -17,6 +17,8 @@ from assay.config import user
 from assay.store import catalogue
 from assay.store.generation import Generation
 from assay.store.index import Index
+from assay.store.traces.calls import HOUR
+from assay.store.traces.database import NAME as TRACES
 from assay.system.database import SIBLINGS, Guarded, check_schema, connect, was_interrupted
 from assay.system.files import UnsafeFolder, check_folder, owners
 
@@ -153,6 +155,7 @@ def _index_state(index: Generation) -> list[str]:
         str(index.root),
         f"{index.folder.name} {index.meta.get('indexed_at')} {_stat(index.folder / catalogue.NAME)}",
         *(f"{path.name} {_stat(path)}" for path in _sidecars(index.home)),
+        _hour_of_traces(index.home),
         _stat(index.root / _SETTINGS),
         repr(user.stamp(index.root / _SETTINGS)),
     ]
@@ -165,6 +168,11 @@ def _sidecars(home: Path) -> list[Path]:
     return sorted(
         path for path in paths if not path.name.startswith(_NOT_RANKED) and not path.name.endswith(_SHARED_MEMORY)
     )
+
+
+def _hour_of_traces(home: Path) -> str:
+    """Return the hour if there are traces: `in the last day` changes with time."""
+    return str(int(time.time()) // HOUR) if (home / TRACES).exists() else "-"
 
 
 @cache

@@ -64,6 +64,15 @@ class Generation:
         raise NoIndex(f"{root}: no index yet. Make one with: assay index {arguments}")
 
     @classmethod
+    def verified(cls, root: Path, home: Home, folder: Path) -> Generation:
+        """Open a folder that is not in use yet, with every check. Raises UnusableIndex, FileNotFoundError."""
+        generation = cls._open(root, home, folder, "It cannot be used")
+        if damage := generation.damage():
+            generation.close()
+            raise UnusableIndex(f"{folder}: the index is damaged ({damage})")
+        return generation
+
+    @classmethod
     def _open(cls, root: Path, home: Home, folder: Path, hint: str) -> Generation:
         path = folder / catalogue.NAME
         try:

@@ -196,6 +196,14 @@ def cannot_write(folder: Path, error: OSError | sqlite3.OperationalError) -> Ass
     )
 
 
+@contextlib.contextmanager
+def lock_file(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file of its own, created if missing. The lock ends with its process."""
+    with open(path, "a+b", opener=_open_lock) as handle:
+        _lock(handle.fileno(), wait=True)
+        yield
+
+
 def _open_lock(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 

@@ -97,6 +97,20 @@ def read_indexed_documents(path: Path, key: str) -> IndexedDocuments | None:
     return IndexedDocuments({row.path: row for row in rows}, int(contents["indexed_at"][0]))
 
 
+def set_times(path: Path, times: Mapping[str, tuple[int, int]], indexed_at: int) -> None:
+    """Replace size and modification time of some documents, by path, and the time of indexing."""
+    contents = _load(path)
+    paths = arrays.strings_of(contents, "path")
+    rows = [
+        times.get(name, stat)
+        for name, stat in zip(paths, zip(contents["sizes"], contents["mtimes"], strict=True), strict=True)
+    ]
+    sizes, mtimes = np.array(rows, "<i8").reshape(-1, 2).T
+    arrays.write(
+        path, {**contents, "sizes": sizes.copy(), "mtimes": mtimes.copy(), "indexed_at": np.array([indexed_at], "<i8")}
+    )
+
+
 def _load(path: Path) -> dict[str, Array]:
     return arrays.read(path, FORMAT, "the index of documents", _empty_arrays())
 

@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from assay.errors import AssayError
 from assay.system.files import TooLarge, open_regular
@@ -32,17 +32,21 @@ class BadInput(AssayError):
         self.reason, self.line = reason, line
 
 
-def open_unpacked(path: Path | str, limit: int) -> IO[bytes]:
+def open_unpacked(path: Path | str, limit: int) -> io.BufferedReader:
     """Open a regular file, gzipped or not; reading more than `limit` decompressed bytes raises TooLarge."""
-    file = open_regular(path, follow=True)
-    packed = file.read(2) == _GZIP_MAGIC
-    file.seek(0)
-    return io.BufferedReader(_Decompressed(file, packed, path, limit), _CHUNK)
+    return unpacked(open_regular(path, follow=True), path, limit)
+
+
+def unpacked(file: IO[bytes], name: Path | str, limit: int) -> io.BufferedReader:
+    """Return an open stream decompressed, if it is gzipped; reading more than `limit` bytes of it raises TooLarge."""
+    stream = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
+    is_packed = stream.peek(2)[:2] == _GZIP_MAGIC
+    return io.BufferedReader(_Decompressed(stream, is_packed, name, limit), _CHUNK)
 
 
 def read_bytes(path: Path | str, limit: int = LARGEST_TEXT) -> bytes:
     """Return a file's decompressed bytes. Raises BadInput, TooLarge or FileNotFoundError."""
-    with _read_errors(path), open_unpacked(path, limit) as file:
+    with read_errors(path), open_unpacked(path, limit) as file:
         return file.read()
 
 
@@ -61,7 +65,7 @@ def read_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yield line numbers and lines of a file. `seen` is called with the raw bytes, e.g. to hash them."""
     number = 0
-    with _read_errors(path), open_unpacked(path, limit) as file:
+    with read_errors(path), open_unpacked(path, limit) as file:
         while raw := file.readline(LONGEST_LINE + 1):
             if len(raw) > LONGEST_LINE:
                 raise BadInput(path, f"a line is longer than {LONGEST_LINE / 1e6:g} MB", number + 1)
@@ -140,7 +144,7 @@ class _Decompressed(io.RawIOBase):
                 return data
 
 
-class _read_errors:
+class read_errors:
     """Converts read errors to BadInput; FileNotFoundError is passed on."""
 
     def __init__(self, path: Path | str) -> None:

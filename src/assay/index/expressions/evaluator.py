@@ -34,6 +34,7 @@ from assay.index.values import (
     Value,
     symbol_of,
 )
+from assay.languages.rpc import created_client
 
 _FIELD_MODIFIERS = re.compile(r"^\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?")
 _NO_TUPLE = DATA_KINDS - {"constant"}
@@ -213,7 +214,8 @@ class Evaluator:
             return self._call_result(target) if isinstance(target, Item) else target
         if isinstance(value, External):
             last = value.name.rpartition(".")[2]
-            return ExternalObject(value.name) if last[:1].isupper() and capital_types else None
+            name = value.name if last[:1].isupper() and capital_types else created_client(value.name)
+            return ExternalObject(name) if name else None
         if isinstance(value, Instance):
             return self._delegate_result(value.sym) if value.sym.kind == "type" else None
         if isinstance(value, Module):

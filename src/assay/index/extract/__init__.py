@@ -1,15 +1,18 @@
 """Extract the facts of a parsed file: definitions, references, imports, bindings and texts.
 
-`collect` runs the language's query, `nest` recovers containment from positions, `symbols`, `references` and `texts`
-make the facts from both. Nothing here depends on a particular language.
+`collect` runs the language's query (`protobuf` reads a language without a grammar), `nest` recovers containment from
+positions, `symbols`, `references` and `texts` make the facts from both. Nothing here depends on a particular language.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from tree_sitter import Tree
 
 from assay.index.extract.collect import Captures
 from assay.index.extract.nest import Nesting
+from assay.index.extract.protobuf import read_protobuf
 from assay.index.extract.references import build_references
 from assay.index.extract.symbols import SymbolBuilder, build_bindings
 from assay.index.extract.syntax import count_errors, parse
@@ -18,19 +21,19 @@ from assay.index.facts import BASE, IMPLEMENTS, Extracted, FileFacts, FileTexts,
 from assay.languages import Language, by_name
 
 _SUPERTYPES = frozenset({BASE, IMPLEMENTS})
+# readers of languages without a grammar, by `Language.reader`: they fill the captures and return the number of errors
+_READERS: dict[str, Callable[[Captures], int]] = {"protobuf": read_protobuf}
 
 
 def extract(source: bytes, language: Language) -> Extracted:
     """Return the encoded facts of a source text. Never fails on bad code: the parser recovers and counts errors."""
-    tree, errors, language = _parse(source, language)
-    captures = Captures(source, language)
-    captures.read(tree)
+    captures, errors = _read(source, language)
     nesting = Nesting(captures)
     symbols = SymbolBuilder(captures, nesting).build()
     bindings = build_bindings(captures, nesting, symbols)
     references = build_references(captures, nesting, bindings)
     facts = FileFacts(
-        language.name,
+        captures.language.name,
         captures.namespace,
         symbols,
         [row for row in references if row.role in _SUPERTYPES],
@@ -42,6 +45,17 @@ def extract(source: bytes, language: Language) -> Extracted:
     texts = build_texts(captures, nesting, symbols)
     counted = FileTexts(texts, count_words(symbols, texts))
     return Extracted(encode(facts), encode(counted), source.count(b"\n") + 1)
+
+
+def _read(source: bytes, language: Language) -> tuple[Captures, int]:
+    """Return the captures of a source text, by the language's query or its reader, and the number of syntax errors."""
+    if language.reader:
+        captures = Captures(source, language)
+        return captures, _READERS[language.reader](captures)
+    tree, errors, language = _parse(source, language)
+    captures = Captures(source, language)
+    captures.read(tree)
+    return captures, errors
 
 
 def _parse(source: bytes, language: Language) -> tuple[Tree, int, Language]:

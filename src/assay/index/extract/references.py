@@ -10,6 +10,7 @@ from functools import lru_cache
 from assay.index.chains import chain, last
 from assay.index.extract.collect import Captures, Definition, Mark
 from assay.index.extract.nest import CLASS_LIKE, FUNCTION_LIKE, Nesting
+from assay.index.extract.registrations import read_arguments
 from assay.index.extract.syntax import type_name
 from assay.index.facts import (
     ACCESS,
@@ -26,6 +27,7 @@ from assay.index.facts import (
     Reference,
 )
 from assay.languages.conventions import LITERAL_NAMES
+from assay.languages.rpc import REGISTRATION
 
 _LITERAL = re.compile(
     r"""\s*[(\[]?\s*\[?\s*&?[fbru@$]{0,2}(["'`])([^"'`\n]{1,200})\1(?:\s*,\s*(?:["'][A-Z]+["']\s*,\s*)?&?([\w.:]+)|\s*\)?\s+(do)\b)?"""
@@ -64,7 +66,7 @@ def build_references(captures: Captures, nesting: Nesting, bindings: list[Bindin
             first_line = bound.get((source, text))
             if first_line is not None and (first_line < line or not shadowing):
                 continue  # a local is not an item
-        root, literal_may_follow = _first_and_last(text)
+        root, literal_may_follow, registers = _first_and_last(text)
         if role in _REPEATABLE and not literal_may_follow and root not in locals_:
             if (role, source, text) in seen:
                 continue  # a duplicate that involves no local
@@ -73,6 +75,9 @@ def build_references(captures: Captures, nesting: Nesting, bindings: list[Bindin
         if literal_may_follow and role in _WITH_LITERALS:
             after = end if not text.endswith(")") else start + captures.source[start:end].find(b"(")
             row.literal, row.handler = _literal_and_handler(captures.source, after)
+        elif registers and role in _CALLS:
+            after = end if not text.endswith(")") else start + captures.source[start:end].find(b"(")
+            row.literal, row.handler = read_arguments(captures.source, after)
         if role in _CALLS:
             row.arity = captures.arguments.get((start, end), -1)
             row.generics = _type_argument_count(captures.source, start, end)
@@ -211,6 +216,7 @@ def _type_argument_count(source: bytes, start: int, end: int) -> int:
 
 
 @lru_cache(maxsize=1 << 16)
-def _first_and_last(text: str) -> tuple[str, bool]:
-    """Return the first name of a chain, and whether a literal after its last name is relevant."""
-    return text.partition(".")[0].rstrip("()[]{}"), last(text) in LITERAL_NAMES
+def _first_and_last(text: str) -> tuple[str, bool, bool]:
+    """Return the first name of a chain, whether a literal after its last name is relevant, and its arguments."""
+    name = last(text)
+    return text.partition(".")[0].rstrip("()[]{}"), name in LITERAL_NAMES, REGISTRATION.fullmatch(name) is not None

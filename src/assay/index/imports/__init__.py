@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from assay.index.imports.javascript import JavaScript
 from assay.index.imports.namespaces import Includes, Namespaces
+from assay.index.imports.protobuf import Protobuf
 from assay.index.imports.python import Python
 from assay.index.imports.rust import Rust
 from assay.index.imports.style import Go, ImportStyle, Paths
@@ -31,6 +32,7 @@ STYLES: dict[str, ImportStyle] = {
     "include": Includes(),
     "lua": Paths(".lua", "/init.lua", dotted=True),
     "bash": Paths(".sh", ".bash"),
+    "protobuf": Protobuf(),
 }
 
 

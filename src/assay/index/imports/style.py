@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay.index.facts import FILE, Import
 from assay.index.values import UNKNOWN, External, Folder, Item, Module, Search, Value, is_top_level, symbol_of
+from assay.languages.rpc import GO_CLIENT
 
 if TYPE_CHECKING:
     from assay.index.expressions import Evaluator
@@ -207,4 +208,5 @@ class Go(ImportStyle):
         for sym in table.named(name, file.language.kin):
             if sym.path.rpartition("/")[0] == folder and is_top_level(sym) and not sym.path.endswith("_test.go"):
                 return Item(sym)
-        return None
+        # clients of rpc services are in generated files, which are not indexed
+        return External(f"{folder}.{name}") if GO_CLIENT.fullmatch(name) else None

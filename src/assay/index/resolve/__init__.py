@@ -29,6 +29,7 @@ from assay.index.resolve.edges import (
     add_relations,
 )
 from assay.index.resolve.guesses import Guesses
+from assay.index.resolve.rpc import Rpcs
 from assay.index.resolve.uses import Uses
 from assay.index.table import MAX_DEPTH, MAX_SECONDS, FullIndexNeeded, Table, TimeBudgetExceeded
 
@@ -67,7 +68,8 @@ class Resolver:
             if imported.module:
                 edges.bounded(_add_import, imported, edges)
         uses = Uses(edges)
-        calls = Calls(edges, self._guesses, uses)
+        rpcs = Rpcs(edges)
+        calls = Calls(edges, self._guesses, uses, rpcs)
         by_role: dict[int, Callable[[Reference, Sym], None]] = {
             CALL: calls.add,
             NEW: calls.add,
@@ -79,7 +81,10 @@ class Resolver:
         }
         for row in file.references():
             edges.bounded(by_role[row.role], row, file.sym(row.source))
+            if row.role == DECORATE:
+                edges.bounded(rpcs.add_decorator, row, file.sym(row.source))
         add_relations(edges)
+        rpcs.add_implementations()
         return Resolved(edges.edges, self.table.reads, CallCounts(*edges.counts))
 
 

@@ -18,6 +18,7 @@ from assay.index.resolve.guesses import (
     shared_among,
     single_target,
 )
+from assay.index.resolve.rpc import Rpcs
 from assay.index.resolve.uses import Uses
 from assay.index.table import BudgetExceeded
 from assay.index.values import (
@@ -44,8 +45,8 @@ _DEFINITIONS = CALLABLE_KINDS | TYPE_KINDS
 class Calls:
     """Adds the edges of a file's calls."""
 
-    def __init__(self, edges: FileEdges, guesses: Guesses, uses: Uses) -> None:
-        self._edges, self._guesses, self._uses = edges, guesses, uses
+    def __init__(self, edges: FileEdges, guesses: Guesses, uses: Uses, rpcs: Rpcs) -> None:
+        self._edges, self._guesses, self._uses, self._rpcs = edges, guesses, uses, rpcs
         self._file, self._table, self._evaluator = edges.file, edges.table, edges.evaluator
         self._outcomes: dict[tuple[object, ...], Outcome] = {}  # cached targets
 
@@ -70,6 +71,7 @@ class Calls:
         elif outcome.unresolved:
             edges.counts[3] += 1
         self._uses.add_conventions(row, source)
+        self._rpcs.add_call(row, source, outcome)
 
     def _cached_target(self, row: Reference, source: Sym) -> Outcome:
         """Return the target of a call, cached per scope and chain unless a local is involved."""

@@ -36,6 +36,8 @@ from assay.serve.mcp.conversation import Conversation, Conversations, UsageLog
 from assay.serve.mcp.offered import PROMPTS, RESOURCES, TOOLS, Prompt, Resource, Tool, instructions
 from assay.serve.mcp.tools import Call
 from assay.serve.requests import json_schema
+from assay.serve.telemetry import AuditLog, RequestRecord
+from assay.serve.tokens import LOCAL, Identity
 from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook
 from assay.text.suggest import require_name
@@ -182,8 +184,10 @@ def serve_stdio(serving: McpServer) -> None:
     anyio.run(run)
 
 
-def serve_http(serving: McpServer, access: Access, listening: socket.socket) -> None:
-    """Serve over HTTP on a listening socket until interrupted."""
+def serve_http(
+    serving: McpServer, access: Access, listening: socket.socket, role: str = "read", audit: AuditLog | None = None
+) -> None:
+    """Serve over HTTP on a listening socket until interrupted; tokens need a role."""
     app: Any = serving.server.streamable_http_app(
         streamable_http_path=PATH,
         # the SDK's patterns accept `localhost:1@evil.com` as `localhost:*`; Guard checks Host and Origin instead
@@ -192,14 +196,28 @@ def serve_http(serving: McpServer, access: Access, listening: socket.socket) -> 
         max_request_body_size=LARGEST_BODY,
     )
     print(f"assay: serving at http://{access.shown}:{listening.getsockname()[1]}{PATH}", file=sys.stderr, flush=True)
-    serve(Guard(SessionLimiter(app), access), listening, limit_concurrency=_CONNECTIONS, timeout_graceful_shutdown=2)
+    serve(
+        Guard(SessionLimiter(app), access, role=role, audit=audit),
+        listening,
+        limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=2,
+    )
 
 
 class Guard:
     """ASGI middleware: checks Host, Origin and token, and limits body size and receive time."""
 
-    def __init__(self, app: ASGIApp, access: Access, seconds: float = BODY_SECONDS) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        seconds: float = BODY_SECONDS,
+        *,
+        role: str = "read",
+        audit: AuditLog | None = None,
+    ) -> None:
         self._app, self._access, self._seconds = app, access, seconds
+        self._role, self._audit = role, audit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -215,21 +233,32 @@ class Guard:
                 refusal = _error_response(408, f"the request was not complete within {self._seconds:g} seconds")
             except _TooLarge:
                 refusal = _error_response(413, f"the body is larger than {LARGEST_BODY:,} bytes")
+        if self._audit is not None:
+            status = refusal.status_code if refusal else 0  # 0: a stream, whose end is not awaited
+            self._audit.record(RequestRecord(self._identify(scope), scope["method"], scope["path"], status, 0.0))
         if refusal is not None:
             await refusal(scope, receive, send)
             return
         await self._app(scope, _replay_body(body, receive), send)
 
+    def _identify(self, scope: Scope) -> Identity | None:
+        return self._access.identify_bearer(Headers(scope=scope)) if self._access.is_protected else LOCAL
+
     def _refusal(self, scope: Scope) -> Response | None:
         """Return the error response of a request that is refused, else None."""
         headers, access = Headers(scope=scope), self._access
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or not (access.is_addressed(hosts[0]) if access.token else access.answers_to(hosts[0])):
+        if len(hosts) != 1 or not (
+            access.is_addressed(hosts[0]) if access.is_protected else access.answers_to(hosts[0])
+        ):
             return _error_response(421, "this server does not answer to that Host")
         if len(origins) > 1 or (origins and not access.allows_origin(origins[0], hosts[0], scope["scheme"])):
             return _error_response(403, "requests from the pages of other sites are refused")
-        if access.token and not access.has_bearer(headers):
+        identity = self._identify(scope)
+        if identity is None:
             return PlainTextResponse(f"{UNAUTHORIZED}\n", 401, {"WWW-Authenticate": "Bearer"})
+        if not identity.may(self._role):
+            return _error_response(403, f"this needs a token with the role {self._role}; yours has {identity.role}")
         return None
 
 

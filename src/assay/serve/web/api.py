@@ -37,10 +37,12 @@ class Endpoint:
     has: tuple[tuple[str, str], ...] = ()
     multi_repo: tuple[tuple[str, str], ...] = ()
     long: bool = False  # parameters may also be sent as a JSON body (POST)
+    changes: bool = False  # only POST
+    role: str = "read"  # that a token needs
 
     @property
     def methods(self) -> list[str]:
-        return ["GET", "POST"] if self.long else ["GET"]
+        return ["POST"] if self.changes else ["GET", "POST"] if self.long else ["GET"]
 
 
 def context(bench: Bench, request: requests.ContextQuery) -> Values | str:
@@ -92,7 +94,7 @@ def impact(bench: Bench, request: requests.ImpactQuery) -> Values:
             everything=request.all,
         )
         around = repo.surroundings(request.symbol, [dependent.item for dependent in dependents])
-        answer = json_answers.impact(repo.symbol(request.symbol), dependents, request.limit, around)
+        answer = json_answers.impact(repo, repo.symbol(request.symbol), dependents, request.limit, around)
         return _with_missing(bench, repo, answer)
 
 
@@ -146,6 +148,17 @@ def sweeps(bench: Bench, request: Request) -> Values:
 
 def sweep(bench: Bench, request: requests.SweepQuery) -> Values:
     return bench.sweep(request.sweep)
+
+
+def audit(bench: Bench, request: requests.AuditQuery) -> Values:
+    return {"entries": bench.audit.tail(request.limit) if bench.audit else []}
+
+
+def refresh(bench: Bench, request: Request) -> Values:
+    """Have every index updated, in the background."""
+    for resident in bench.members.values():
+        resident.look()
+    return {"repositories": [str(resident.root) for resident in bench.members.values()]}
 
 
 ENDPOINTS = (
@@ -232,6 +245,23 @@ ENDPOINTS = (
         requests.SweepQuery,
         (("sweep_id", "string"), ("reports", "array")),
     ),
+    Endpoint(
+        "/api/audit",
+        "The newest requests, newest first: who, endpoint, status, time. Needs the role admin.",
+        audit,
+        requests.AuditQuery,
+        (("entries", "array"),),
+        role="admin",
+    ),
+    Endpoint(
+        "/api/refresh",
+        "Update the index in the background. Needs the role admin.",
+        refresh,
+        Request,
+        (("repositories", "array"),),
+        changes=True,
+        role="admin",
+    ),
 )
 
 
@@ -240,7 +270,7 @@ ENDPOINTS = (
 _ERRORS = {
     "400": "Invalid request; the error line gives the reason.",
     "401": "The server requires a token.",
-    "403": "The Host or Origin header is not that of this server.",
+    "403": "The Host or Origin header is not that of this server, or the token's role does not allow this.",
     "404": "No such symbol, run or sweep; the error line suggests the nearest.",
     "409": "The runs cannot be compared.",
     "413": "The body is too large.",
@@ -319,10 +349,11 @@ def _operations(endpoint: Endpoint) -> dict[str, Any]:
         **shared,
         "parameters": [_query_parameter(parameter) for parameter in parameters(endpoint.takes).values()],
     }
-    if not endpoint.long:
+    if not (endpoint.long or endpoint.changes):
         return {"get": get}
     body = {"required": True, "content": {"application/json": {"schema": _body_schema(endpoint)}}}
-    return {"get": get, "post": {"operationId": f"{name}_posted", **shared, "requestBody": body}}
+    post = {"operationId": f"{name}_posted", **shared, "requestBody": body}
+    return {"post": post} if endpoint.changes else {"get": get, "post": post}
 
 
 def _query_parameter(parameter: Parameter) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """ASGI application: routes from the tables of pages and endpoints, worker threads, and errors as one-line responses.
 
-Its guard checks Host, Origin and token, limits size and time, and adds security headers to every response.
+Its guard checks Host, Origin, token and role, limits size and time, records every request, and adds security headers to
+every response. A request without a token reaches no handler: the guard itself answers `/healthz` and `/readyz`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import contextlib
 import logging
 import socket
 import sqlite3
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
@@ -20,7 +22,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -32,6 +34,7 @@ from assay.serve.access import COOKIE, UNAUTHORIZED, Access
 from assay.serve.http import LARGEST_HEAD, serve
 from assay.serve.requests import Request as Question
 from assay.serve.requests import from_body, from_query
+from assay.serve.telemetry import METRICS_TYPE, Metrics, RequestRecord
 from assay.serve.web.api import ENDPOINTS, Endpoint, description
 from assay.serve.web.bench import Bench, NotFound, NotYet
 from assay.serve.web.pages import compare, runs, search, status
@@ -40,10 +43,11 @@ from assay.store.index import NoIndex, UnusableIndex
 
 LARGEST_BODY = 262_144  # bytes: ten times the longest useful text
 SECONDS = 60.0  # for one request, including receiving and sending
-OPEN = ("/login", "/static/")  # path prefixes served without the token
+_HEALTH, _READY = "/healthz", "/readyz"  # for load balancers: the answer is nothing but a status
+OPEN = ("/login", "/static/", _HEALTH, _READY)  # path prefixes served without the token
 
 _TOO_LARGE = f"the body is larger than {LARGEST_BODY:,} bytes"
-_API_PATHS = ("/api/", "/openapi.json")
+_API_PATHS = ("/api/", "/openapi.json", "/metrics")
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -60,37 +64,62 @@ _SECURITY_HEADERS = {
 
 
 class Guard:
-    """ASGI middleware: refuses invalid requests and adds security headers to responses."""
+    """ASGI middleware: refuses invalid requests, records all of them, and adds security headers to responses."""
 
-    def __init__(self, app: ASGIApp, access: Access, seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        seconds: float = SECONDS,
+        *,
+        roles: Mapping[str, str] | None = None,
+        records: Sequence[Callable[[RequestRecord], None]] = (),
+        is_ready: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Set up the guard; `roles` are those that paths need, if it is not `read`."""
         self.app, self.access, self.seconds = app, access, seconds
+        self._roles, self._records, self._is_ready = roles or {}, records, is_ready
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        started = False
+        started, status, since = False, 500, time.perf_counter()
+        identity = self.access.identify(Headers(scope=scope))
 
         async def sending(message: Message) -> None:
-            nonlocal started
+            nonlocal started, status
             if message["type"] == "http.response.start":
-                started = True
+                started, status = True, message["status"]
                 headers = MutableHeaders(scope=message)
                 for name, value in _SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        refusal = self._refusal(scope)
-        if refusal is not None:
-            await refusal(scope, receive, sending)
-            return
         try:
-            async with asyncio.timeout(self.seconds):
-                await self.app(scope, _limit_body(receive), sending)
-        except TimeoutError:
-            if not started:
-                await _error(504, f"no answer within {self.seconds:g} seconds")(scope, receive, sending)
+            answer = self._refusal(scope) or self._health(scope["path"])
+            if answer is not None:
+                await answer(scope, receive, sending)
+                return
+            try:
+                async with asyncio.timeout(self.seconds):
+                    await self.app(scope, _limit_body(receive), sending)
+            except TimeoutError:
+                if not started:
+                    await _error(504, f"no answer within {self.seconds:g} seconds")(scope, receive, sending)
+        finally:
+            request = RequestRecord(identity, scope["method"], scope["path"], status, time.perf_counter() - since)
+            for record in self._records:
+                record(request)
+
+    def _health(self, path: str) -> Response | None:
+        """Return the answer to a question about the server's health, else None."""
+        if path == _HEALTH:
+            return PlainTextResponse("ok\n")
+        if path == _READY:
+            return PlainTextResponse("ready\n") if self._is_ready() else PlainTextResponse("not ready\n", 503)
+        return None
 
     def _refusal(self, scope: Scope) -> Response | None:
         """Return the error response of a request that is refused, else None."""
@@ -102,10 +131,14 @@ class Guard:
             return _error(403, "this server does not answer to that Host; start it with --allow-host NAME if it should")
         if not self._is_trusted_source(headers, host, scope):
             return _error(403, "requests from the pages of other sites are refused")
-        if not self.access.allows(headers) and not path.startswith(OPEN):
+        identity = self.access.identify(headers)
+        if identity is None and not path.startswith(OPEN):
             if path.startswith(_API_PATHS):
                 return _error(401, UNAUTHORIZED, **{"WWW-Authenticate": "Bearer"})
             return RedirectResponse("/login", 303)
+        needed = self._roles.get(path, "read")
+        if identity is not None and not identity.may(needed):
+            return _error(403, f"this needs a token with the role {needed}; yours has {identity.role}")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > LARGEST_BODY:
             return _error(413, _TOO_LARGE, connection="close")
@@ -204,13 +237,15 @@ _STATUS_CODES: dict[type[Exception], int] = {
     AssayError: 400,
     sqlite3.DatabaseError: 503,
 }
+_ROLES = {endpoint.path: endpoint.role for endpoint in ENDPOINTS}
 _YEAR = 31_536_000
 _log = logging.getLogger("assay.serve")
 
 
 def application(bench: Bench, access: Access) -> ASGIApp:
-    """Build the guarded ASGI application of pages, API, login and static files."""
+    """Build the guarded ASGI application of pages, API, metrics, login and static files."""
     work = Workers()
+    metrics = Metrics(frozenset({*_ROLES, *(page.path for page in PAGES)}))
     routes = [
         *(
             Route(endpoint.path, _api_handler(endpoint, bench, work), methods=endpoint.methods)
@@ -218,12 +253,22 @@ def application(bench: Bench, access: Access) -> ASGIApp:
         ),
         *(Route(page.path, _page_handler(page, bench, work), methods=["GET"]) for page in PAGES),
         Route("/openapi.json", _openapi_response, methods=["GET"]),
+        Route("/metrics", _metrics_handler(bench, metrics), methods=["GET"]),
         Route("/login", _login_handler(access), methods=["GET", "POST"]),
         Route("/static/{name}", _static_response, methods=["GET"]),
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _server_error})
     app.router.redirect_slashes = False
-    return Guard(app, access)
+    records = [metrics.record, *([bench.audit.record] if bench.audit else [])]
+    return Guard(app, access, roles=_ROLES, records=records, is_ready=lambda: bench.is_ready)
+
+
+def _metrics_handler(bench: Bench, metrics: Metrics) -> Endpoints:
+    async def answer(request: Request) -> Response:
+        gauges = {"assay_repositories": float(len(bench.members)), "assay_ready": float(bench.is_ready)}
+        return Response(metrics.render(gauges), media_type=METRICS_TYPE)
+
+    return answer
 
 
 def _api_handler(endpoint: Endpoint, bench: Bench, work: Workers) -> Endpoints:
@@ -290,15 +335,16 @@ def _login_handler(access: Access) -> Endpoints:
     """Return the login handler: a valid token sets an HttpOnly, SameSite=Strict cookie."""
 
     async def answer(request: Request) -> Response:
-        if not access.token:
+        if not access.is_protected:
             return RedirectResponse("/", 303)
         if request.method == "GET":
             return login_page()
         form = parse_qs((await request.body()).decode("ascii", "replace"))
-        if not access.is_token(form.get("token", [""])[0].strip()):
+        identity = access.identify_token(form.get("token", [""])[0].strip())
+        if identity is None:
             return login_page(wrong=True)
         response = RedirectResponse("/", 303)
-        response.set_cookie(COOKIE, access.cookie, httponly=True, samesite="strict", path="/")
+        response.set_cookie(COOKIE, access.cookie(identity), httponly=True, samesite="strict", path="/")
         return response
 
     return answer

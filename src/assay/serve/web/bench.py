@@ -20,6 +20,7 @@ from assay.core.packs import Heading, Ranked
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
 from assay.pack.context import Context
+from assay.serve.telemetry import AuditLog
 from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook, Look, Match
 from assay.store.caches import key_of
@@ -80,12 +81,18 @@ class Bench:
 
     resident: Resident | WorkspaceResident
     runs_file: Path
+    audit: AuditLog | None = None
     _answers: AnswerCache = field(default_factory=AnswerCache)
 
     @property
     def members(self) -> Mapping[str, Resident]:
         """WorkspaceResident by label; a single repository has the empty label."""
         return self.resident.members
+
+    @property
+    def is_ready(self) -> bool:
+        """True when every repository has an index that can be read."""
+        return all(resident.wait(0) for resident in self.members.values())
 
     @property
     def multi_repo(self) -> bool:

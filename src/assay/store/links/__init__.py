@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.core.items import Link
-from assay.store.links import services
+from assay.store.links import rpc, services, traces
 
 if TYPE_CHECKING:
     from assay.store.index import Index
@@ -31,6 +31,8 @@ class LinkSource(NamedTuple):
 
 SOURCES: Mapping[str, LinkSource] = {
     "services": LinkSource(all=services.links),
+    "rpc": LinkSource(all=rpc.links),
+    "traces": LinkSource(all=traces.links),
 }
 
 

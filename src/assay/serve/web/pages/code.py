@@ -346,6 +346,7 @@ def render_explanation(explanation: Explanation, wanted: bool = False) -> Markup
         element("h3", "Why") if not wanted else None,
         name,
         element("p", position, element("strong", f" Dropped: {explanation.lost}.") if explanation.lost else None),
+        element("p", f"In traces: {explanation.observed}.") if explanation.observed else None,
         stacked(contributions(explanation), explanation.best) if explanation.score > 0 else None,
         element("dl", list(_render_reasons(explanation)), class_="reasons-list"),
         class_="explanation",

@@ -1,0 +1,1 @@
+"""Two services of a shop."""
