@@ -185,14 +185,21 @@ class PassageTable:
         return "\n".join((*filter(None, self._headings[number].split("\n")), self._texts[number]))
 
     def term_counts(self) -> TermCounts:
-        """Return the term counts of all full texts, from the postings: nothing is split into terms again."""
+        """Return the term counts of all full texts, from the postings: nothing is split into terms again.
+
+        Raises IndexError if the postings are damaged: they are mapped, so nobody has looked at them.
+        """
         stored = self.arrays
-        terms = np.repeat(np.arange(len(self._terms), dtype="<i4"), np.diff(stored["term_starts"]))
+        sizes, rows = np.diff(stored["term_starts"]), stored["passages"]
+        complete = len(sizes) == len(self._terms) and sizes.sum() == len(rows) == len(stored["counts"])
+        if not complete or min(sizes.min(initial=0), rows.min(initial=0)) < 0 or rows.max(initial=-1) >= len(self):
+            raise IndexError("postings out of range")
+        terms = np.repeat(np.arange(len(self._terms), dtype="<i4"), sizes)
         counts = stored["counts"][:, _HEADING].astype("<i4") + stored["counts"][:, _TEXT]
         present = np.flatnonzero(counts)
-        present = present[np.argsort(stored["passages"][present], kind="stable")]
-        sizes = np.bincount(stored["passages"][present], minlength=len(self))
-        return TermCounts(list(self._terms), np.append(0, np.cumsum(sizes)), terms[present], counts[present])
+        present = present[np.argsort(rows[present], kind="stable")]
+        starts = np.append(0, np.cumsum(np.bincount(rows[present], minlength=len(self))))
+        return TermCounts(list(self._terms), starts, terms[present], counts[present])
 
     def having(self, term: str) -> tuple[Array, Array]:
         position = self._terms.find(term)

@@ -116,9 +116,9 @@ class WordEmbedder:
         sums = np.zeros((len(texts), self.dimensions), np.float32)
         vectors = self._decoded.__getitem__ if len(texts) >= _DECODE_ALL_FROM else self._table.vectors
         for place, text in enumerate(texts):
-            found = list(chain.from_iterable(map(self._rows_of.__getitem__, pieces(text))))
-            if found:
-                sums[place] = vectors(np.array(found)).sum(axis=0)
+            rows = list(chain.from_iterable(map(self._rows_of.__getitem__, pieces(text))))
+            if rows:
+                sums[place] = vectors(np.array(rows)).sum(axis=0)
             self._rows_of.trim()
         return unit(sums)
 

@@ -140,8 +140,8 @@ class Lsa:
 
     def _embed_counts(self, counted: TermCounts) -> Vectors:
         rows = np.array([self._places.get(term, -1) for term in counted.vocabulary], np.int64)
-        known = np.flatnonzero(rows >= 0)
-        return unit(damped(counted).select_columns(known) @ self.table[rows[known]].astype(np.float32))
+        columns = np.flatnonzero(rows >= 0)
+        return unit(damped(counted).select_columns(columns) @ self.table[rows[columns]].astype(np.float32))
 
     def fits(self, texts: Sequence[str]) -> bool:
         """Return whether these texts are still mostly the training texts."""

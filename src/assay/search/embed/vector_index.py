@@ -215,8 +215,13 @@ def prepare(
             return VectorIndex.of(chosen, stored.rows, store)
     if progress:
         progress.start("training embedder", 1)
-    chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
-    rows = _embed_with_progress(chosen, texts, store, progress)
+    try:
+        chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
+        rows = _embed_with_progress(chosen, texts, store, progress)
+    except IndexError as error:
+        damaged = passages.path_of(home.folder, chunker)
+        remedy = "Delete it, and it will be made again"
+        raise UnusableIndex(f"{damaged}: the index of passages is damaged ({error}). {remedy}") from None
     with home.writing():
         arrays.write(path, _arrays(key, rows, chosen.name))
     return VectorIndex.of(chosen, rows, store)
