@@ -135,6 +135,7 @@ LINKS = {
     ".assay/learned.db-shm": "empty",
     ".assay/sections.npz": ".bashrc",
     ".assay/history.npz": ".bashrc",
+    ".assay/statements.npz": ".bashrc",
     ".assay/generations/000001": "000001",
     ".assay/generations/000009": "000001",
     ".assay/runs": "runs",

@@ -19,13 +19,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from assay.core.cautions import Caution, as_json
 from assay.core.golden import GoldenSet
 from assay.errors import AssayError
 from assay.evaluate.compare import KINDS, Comparison, compare_runs, compare_with_baseline
 from assay.evaluate.markdown import cell
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import defaults, parse, rounded
-from assay.evaluate.run import Plan
+from assay.evaluate.run import FAILURES, Plan
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, main_measures, read_baseline, score_run
 
@@ -67,12 +68,17 @@ class Gated:
         return all(check.passed for check in self.checks)
 
     @property
-    def warnings(self) -> Sequence[str]:
+    def warnings(self) -> Sequence[Caution]:
         return self.comparison.warnings if self.comparison else ()
 
     def as_json(self) -> dict[str, Any]:
         checks = [asdict(check) for check in self.checks]
-        return {"run_id": self.scores.run_id, "passed": self.passed, "checks": checks, "warnings": list(self.warnings)}
+        return {
+            "run_id": self.scores.run_id,
+            "passed": self.passed,
+            "checks": checks,
+            "warnings": as_json(self.warnings),
+        }
 
 
 def parse_floors(texts: Sequence[str]) -> dict[str, float]:
@@ -145,10 +151,10 @@ def gate(
 
 def _check_complete(scores: Scores) -> Check:
     failed = int(np.nansum(scores.values.get("failure_rate", np.zeros(1))))
-    note = f"; the system failed on {failed}, which score 0" if failed else ""
-    return Check(
-        "run is complete", scores.status == "complete", f"{len(scores.queries)} queries, {scores.status}{note}"
+    note = {"complete": "", FAILURES: f"; the system failed on {failed} of them"}.get(
+        scores.status, f", {scores.status}"
     )
+    return Check("run is complete", scores.status == "complete", f"{len(scores.queries)} queries{note}")
 
 
 def _check_floor(scores: Scores, name: str, minimum: float) -> Check:

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from assay.core.cautions import Caution, from_json
 from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import JUDGING_VERSION, Judged, judge
@@ -71,7 +72,7 @@ class RunInfo:
     level: str
     k: int
     finished: str = ""
-    status: str = "running"  # running, complete, incomplete
+    status: str = "running"  # running, complete, failures, incomplete
     label: str = ""
     golden: str = ""  # key of the stored golden set: a hash of everything in it, including its order
     config: dict[str, Any] = field(default_factory=dict)  # the system's self-description
@@ -84,7 +85,7 @@ class RunInfo:
     chunker_version: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     environment: dict[str, Any] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Caution] = field(default_factory=list)
     aggregate_json: dict[str, Any] = field(default_factory=dict)
 
 
@@ -358,7 +359,9 @@ def _golden_key(golden: GoldenSet, queries: bytes) -> str:
 def _decode_info(row: tuple[Any, ...]) -> RunInfo:
     values = dict(zip(_COLUMNS, row, strict=True))
     values["answers"] = bool(values["answers"])
-    return RunInfo(**{n: _decode(v) if n in _JSON_COLUMNS else v for n, v in values.items()})
+    values |= {name: _decode(values[name]) for name in _JSON_COLUMNS}
+    values["warnings"] = [from_json(warning) for warning in values["warnings"]]
+    return RunInfo(**values)
 
 
 def _no_runs_error(path: Path) -> NoSuchRun:

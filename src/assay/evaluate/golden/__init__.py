@@ -9,6 +9,6 @@ judgements in separate files: `topics` joins them.
 """
 
 from assay.evaluate.golden.format import Format, InvalidGolden
-from assay.evaluate.golden.formats import FORMATS, append, convert, detect, digest, load, save
+from assay.evaluate.golden.formats import FORMATS, append, convert, default, detect, digest, load, save
 
-__all__ = ["FORMATS", "Format", "InvalidGolden", "append", "convert", "detect", "digest", "load", "save"]
+__all__ = ["FORMATS", "Format", "InvalidGolden", "append", "convert", "default", "detect", "digest", "load", "save"]

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.errors import AssayError
-from assay.evaluate.files import write_text
+from assay.evaluate.files import repository_file, write_text
 from assay.evaluate.golden.format import Format, InvalidGolden, Problems, Rendered, read_text, without_gz
 from assay.evaluate.golden.nodes import Unreadable
 from assay.evaluate.golden.query_files import FIXTURES, GOLDEN, PAIRS, QUERIES
@@ -55,6 +55,23 @@ def load(path: Path, format: str | None = None) -> GoldenSet:
     problems.raise_if_any(path)
     warnings = [*problems.warnings, *_warnings(queries)]
     return GoldenSet(tuple(queries), str(path), chosen.name, digest(queries), tuple(warnings))
+
+
+# places of a repository's own golden set, relative to its root
+DEFAULT_PLACES = (
+    "eval/golden.jsonl", "eval/golden.yaml", "eval/questions.jsonl", "eval/queries.yaml", "eval/fixtures",
+    "docs/eval/golden.jsonl", "docs/eval/example_gold.jsonl",
+)  # fmt: skip
+
+
+def default(root: Path) -> Path:
+    """Return the path of a repository's only golden set in a usual place; raise AssayError for none, or several."""
+    present = [place for place in DEFAULT_PLACES if (root / place).exists()]
+    if not present:
+        raise AssayError(f"no golden set: give --golden PATH, or put it at {DEFAULT_PLACES[0]} ({root} has none)")
+    if len(present) > 1:
+        raise AssayError(f"several golden sets in {root}: give --golden PATH, one of {', '.join(present)}")
+    return repository_file(root, present[0])
 
 
 def detect(path: Path) -> Format:

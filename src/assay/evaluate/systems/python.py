@@ -43,6 +43,8 @@ def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> InPr
 class InProcess(System):
     """A Python retriever called in a thread of its own, one query at a time."""
 
+    reads_folder = True
+
     concurrent = False
 
     def __init__(self, module: str, name: str, timeout: float) -> None:
