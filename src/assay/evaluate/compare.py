@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from assay.evaluate.judging import Judged, judge
 from assay.evaluate.matching import MATCHERS, matcher
 from assay.evaluate.metrics import Measure, defaults, mean, parse, rounded
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import Scores, main_measures, matched_ranks, score_run
+from assay.evaluate.scores import Scores, main_measures, matched_ranks, pool_scores, score_run
 from assay.evaluate.statistics import Paired, holm, paired
 from assay.evaluate.verdicts import verdict
 
@@ -279,6 +280,41 @@ def compare_runs(
         chunker_version_match="fallback_doc_span" if sides else "exact",
         warnings=(*comparison.warnings, *(_chunker_cautions(a, b, sides) if sides else ())),
     )
+
+
+def compare_sets(
+    store: RunStore,
+    pairs: Sequence[tuple[RunInfo, RunInfo]],
+    measures: Sequence[Measure] | None = None,
+    force: bool = False,
+) -> Comparison:
+    """Compare runs on several golden sets as one comparison, from the first to the second of each pair.
+
+    Queries are pooled. Those of one repository, else of one set, are a cluster: they are not independent.
+    """
+    if len(pairs) == 1:
+        return compare_runs(store, *pairs[0], measures, force=force)
+    names = _set_names([store.golden_path(a) for a, _ in pairs])
+    clusters: dict[str, str] = {}
+    sides: tuple[dict[str, Scores], dict[str, Scores]] = ({}, {})
+    for name, pair in zip(names, pairs, strict=True):
+        for side, run in zip(sides, pair, strict=True):
+            side[name] = score_run(store, run, measures)
+            repositories = store.repositories(run)
+            clusters |= {
+                f"{name}/{query}": repository or name
+                for query, repository in zip(side[name].queries, repositories, strict=True)
+            }
+    return compare_scores(pool_scores(sides[0]), pool_scores(sides[1]), measures, clusters, force)
+
+
+def _set_names(paths: Sequence[str]) -> list[str]:
+    """Return short, distinct names of golden sets."""
+    names: list[str] = []
+    for path in paths:
+        stem = PurePath(path).name.partition(".")[0] or "set"
+        names.append(stem if stem not in names else f"{stem}-{len(names) + 1}")
+    return names
 
 
 def compare_with_baseline(

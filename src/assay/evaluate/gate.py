@@ -111,30 +111,37 @@ def comparable_plan(golden: GoldenSet, baseline: str | None, root: Path) -> Plan
 
 def gate_run(store: RunStore, info: RunInfo, rules: Rules, baseline: str | None, root: Path, force: bool) -> Gated:
     """Check a stored run against the rules and the named or default baseline, a file or another run."""
+    file = baseline_file(baseline, root)
+    if file is not None:
+        return gate_against(store, info, rules, read_baseline(file), force)
+    return gate_against(store, info, rules, store.find(baseline) if baseline else None, force)
+
+
+def gate_against(
+    store: RunStore, info: RunInfo, rules: Rules, baseline: Scores | RunInfo | None, force: bool = False
+) -> Gated:
+    """Check a stored run against the rules and a baseline: the scores of a file, or another run of the store."""
     names = dict.fromkeys([*map(str, defaults(info.k)), *rules.floors, *rules.guarded])
     scores = score_run(store, info, [parse(name) for name in names])
     guarded = [str(parse(name)) for name in rules.guarded] or [
         name for name in map(str, main_measures(scores.k)) if scores.means[name] is not None
     ]
-    comparison = _compare(store, info, baseline, root, guarded, force)
+    comparison = _compare(store, info, baseline, guarded, force) if baseline is not None else None
     checks = gate(scores, replace(rules, guarded=guarded), comparison, store.tagged(info, CRITICAL))
     return Gated(scores, checks, comparison)
 
 
 def _compare(
-    store: RunStore, info: RunInfo, baseline: str | None, root: Path, guarded: Sequence[str], force: bool
-) -> Comparison | None:
-    file = baseline_file(baseline, root)
-    if file is None and baseline is None:
-        return None
+    store: RunStore, info: RunInfo, baseline: Scores | RunInfo, guarded: Sequence[str], force: bool
+) -> Comparison:
     if not guarded:
         raise AssayError(
             "no query of this golden set has ranked expectations: name the measures, as in --guard refusal_correctness"
         )
     measures = [parse(name) for name in guarded]
-    if file is not None:
-        return compare_with_baseline(store, read_baseline(file), info, measures, force)
-    return compare_runs(store, store.find(baseline or ""), info, measures, force=force)
+    if isinstance(baseline, Scores):
+        return compare_with_baseline(store, baseline, info, measures, force)
+    return compare_runs(store, baseline, info, measures, force=force)
 
 
 def gate(

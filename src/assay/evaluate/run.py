@@ -31,10 +31,10 @@ import numpy as np
 
 from assay import __version__
 from assay.core.cautions import as_json, of_golden
-from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
+from assay.core.golden import COST, LONGEST_HIT_TEXT, GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import judge
-from assay.evaluate.matching import Matcher, matcher
+from assay.evaluate.matching import Matcher, matcher, path_in
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.sanity import RESULTS_LOOKED_AT, before_run, golden_retrieved, require_names
 from assay.evaluate.scores import summarise
@@ -47,6 +47,11 @@ _STORE_INTERVAL = 0.5  # seconds; a killed run loses at most these responses
 _STORED_SETTINGS = ("label", "k", "depth", "budget", "repeat", "answers", "corpus")  # of a plan, in the run file
 STOP_AFTER = 5  # failures that no chance explains in a system that works at all
 FAILURES = "failures"  # status of a run in which every query was sent and the system failed on some
+_ORDERING = {
+    "ties": "order",
+    "group": "",
+}  # settings that change a result list, with their defaults; stored with the system
+_PER_FILE = 5  # results requested for each of the k files, when they are grouped by file
 _MAX_DEATHS_IN_A_ROW = 3  # system deaths before the remaining queries are given up
 
 
@@ -74,6 +79,7 @@ class Plan:
     corpus: str = ""  # folder with a repository per sub-folder, if any
     label: str = ""
     ties: str = "order"  # equal scores: "order" as returned, "trec" by id, descending
+    group: str = ""  # "file": results of one file count as one, at the rank of the first
     at_once: int = 1  # concurrent runs, which slow each other down
     stop_after: int = STOP_AFTER  # failures with no success before them, after which the run is stopped; 0: never
     max_time: float = 0.0  # seconds for the whole run; 0: no limit
@@ -93,7 +99,9 @@ def execute(
 ) -> Outcome:
     """Start a run and send every query to the system."""
     system.index()
-    config = describe_system(system) | ({"ties": plan.ties} if plan.ties != "order" else {})
+    config = describe_system(system) | {
+        name: getattr(plan, name) for name in _ORDERING if getattr(plan, name) != _ORDERING[name]
+    }
     now = datetime.now(UTC)
     identity = hashlib.sha256(repr((golden.digest, sorted(config.items()), plan.matching.name, plan.k)).encode())
     info = RunInfo(
@@ -164,7 +172,8 @@ def resume(
     successful = {position for position, succeeded in store.answered(info.run_id).items() if succeeded}
     remaining = [position for position in range(len(golden.queries)) if position not in successful]
     plan = Plan(matcher(info.matching), info.k, info.depth, info.budget, info.repeat, jobs, info.answers)
-    plan = replace(plan, ties=info.config.get("ties", "order"), stop_after=stop_after, max_time=max_time)
+    ordering = {name: info.config.get(name, default) for name, default in _ORDERING.items()}
+    plan = replace(plan, stop_after=stop_after, max_time=max_time, **ordering)
     return _execute_queries(golden, system, store, plan, info, remaining, advance)
 
 
@@ -301,7 +310,7 @@ def _query_system(system: System, position: int, query: GoldenQuery, plan: Plan)
         start = time.perf_counter()
         try:
             system.reset()
-            responses.append(send(query.text, max(plan.k, plan.depth), plan.budget, query.repository, query.id))
+            responses.append(send(query.text, _requested(plan), plan.budget, query.repository, query.id))
         except SystemFailed as error:
             elapsed_ms = (time.perf_counter() - start) * 1000
             responses.append(Response(error=str(error), latency_ms=elapsed_ms))
@@ -312,7 +321,27 @@ def _query_system(system: System, position: int, query: GoldenQuery, plan: Plan)
     )
     latency = statistics.median(response.latency_ms for response in responses)
     hits = _sort_like_trec(responses[0].hits) if plan.ties == "trec" else responses[0].hits
+    hits = group_by_file(hits)[: max(plan.k, plan.depth)] if plan.group == "file" else hits
     return Answered(position, query, replace(responses[0], hits=hits, latency_ms=round(latency, 3)), unstable, died)
+
+
+def _requested(plan: Plan) -> int:
+    """Return the number of results to request."""
+    return max(plan.k, plan.depth) * (_PER_FILE if plan.group == "file" else 1)
+
+
+def group_by_file(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Return a hit per file, at the place of its first one, with the tokens and texts of all; others stay as they are."""
+    groups: dict[str, list[Hit]] = {}
+    for hit in hits:
+        groups.setdefault(hit.path or path_in(hit.id) or hit.document, []).append(hit)
+    return tuple(_file_hit(path, members) for path, members in groups.items())
+
+
+def _file_hit(path: str, members: Sequence[Hit]) -> Hit:
+    tokens = sum(hit.tokens for hit in members)
+    text = "\n".join(hit.text for hit in members if hit.text)[:LONGEST_HIT_TEXT]
+    return Hit(path, path=path, doc=members[0].doc, score=members[0].score, tokens=tokens, text=text)
 
 
 def _sort_like_trec(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
@@ -332,6 +361,8 @@ def _common_facts(configs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     varying = set()
     for config in configs:
         for fact, value in config.items():
+            if fact == COST:  # of the query, not of the system
+                continue
             if facts.setdefault(fact, value) != value:
                 varying.add(fact)
     return {fact: value for fact, value in sorted(facts.items()) if fact not in varying}

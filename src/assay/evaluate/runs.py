@@ -26,8 +26,8 @@ from assay.core.cautions import Caution, from_json
 from assay.core.golden import GoldenQuery, GoldenSet, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import JUDGING_VERSION, Judged, judge
-from assay.evaluate.matching import matcher
-from assay.evaluate.storage import LOCK_TIMEOUT, Database, Row, open_database
+from assay.evaluate.matching import Matcher, matcher
+from assay.evaluate.storage import LOCK_TIMEOUT, Database, Row, open_database, open_in_memory
 from assay.evaluate.storage import NoSuchRun as NoSuchRun
 from assay.evaluate.storage import RunsInUse as RunsInUse
 from assay.evaluate.storage.encoding import (
@@ -81,8 +81,11 @@ _PARTS = {
     "eval_query_results": (("position", "query_id", *RESPONSE_COLUMNS, "unstable"), "position"),
     "eval_judged": (("matching", "version", "name", "kind", "data"), "matching, name"),
 }
-# what may change in a run after it has started
-_CONTINUED = ("finished", "status", "label", "environment", "warnings", "config", "aggregate_json")
+_UNFINISHED = ("running", "incomplete", "failures")  # states of a run that may be resumed
+# what changes when a run is resumed
+_CONTINUED = (
+    "finished", "status", "label", "environment", "warnings", "config", "chunker_version", "aggregate_json",
+)  # fmt: skip
 _NOT_RUN = Response(error="not asked: the run was interrupted")
 _SELECT_ANSWER = f"{', '.join(RESPONSE_COLUMNS)} FROM eval_query_results"
 _COPIED_AT_ONCE = 5_000  # rows; a few megabytes of hits
@@ -103,6 +106,11 @@ class RunStore:
         """
         with open_database(address, write, wait) as database:
             yield cls(database)
+
+    @classmethod
+    def in_memory(cls) -> RunStore:
+        """Return an empty store that ends with the process, for runs that are not kept."""
+        return cls(open_in_memory())
 
     # writing
 
@@ -169,6 +177,9 @@ class RunStore:
         self._db.change(
             "DELETE FROM eval_golden WHERE NOT EXISTS (SELECT 1 FROM eval_runs WHERE eval_runs.golden = eval_golden.golden)"
         )
+
+    def close(self) -> None:
+        self._db.close()
 
     # reading
 
@@ -285,6 +296,13 @@ class RunStore:
         level = info.level if name == info.matching else chosen.level_for(golden)
         return judge(golden.queries, self.responses(info.run_id, len(golden.queries)), chosen, level)
 
+    def rejudge(self, info: RunInfo, chosen: Matcher) -> RunInfo:
+        """Judge a run by another matcher, beside its own; return the run as if it had been made with that matcher."""
+        golden = self.golden(info)
+        judged = self.judged(replace(info, matching=chosen.name, level=chosen.level_for(golden)))
+        self.save_judged(info.run_id, chosen.name, judged)
+        return replace(info, matching=chosen.name, level=chosen.level_for(golden))
+
     def copies(self, info: RunInfo) -> list[RunInfo]:
         """Return the runs that are copies of a run of another store, perhaps of an earlier state of it."""
         return [run for run in self.runs() if _is_copy(run, info)]
@@ -321,8 +339,9 @@ def _matching_runs(runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
 
 
 def _is_copy(run: RunInfo, source: RunInfo) -> bool:
-    """Return whether a run is the other one, perhaps at an earlier time: ids differ by a number, facts by progress."""
-    progress: dict[str, Any] = {name: getattr(source, name) for name in ("run_id", *_CONTINUED)}
+    """Return whether a run was copied from the other one: it is the same, or an unfinished state of it."""
+    changed = _CONTINUED if run.status in _UNFINISHED else ("label",)
+    progress: dict[str, Any] = {name: getattr(source, name) for name in ("run_id", *changed)}
     numbered = re.fullmatch(re.escape(source.run_id) + r"(-\d+)?", run.run_id)
     return numbered is not None and replace(run, **progress) == source
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,29 @@ def score_run(
         means={name: mean(figures) for name, figures in values.items()},
         latency=judged.fact("latency_ms"),
         refused=judged.fact("refusal_correctness"),
+    )
+
+
+def pool_scores(parts: Mapping[str, Scores]) -> Scores:
+    """Return the scores of runs on several golden sets as those of one; the queries of a set begin with its name."""
+    runs = list(parts.values())
+    shared = [name for name in runs[0].values if all(name in run.values for run in runs)]
+    values = {name: np.concatenate([run.values[name] for run in runs]) for name in shared}
+
+    def common(fact: str) -> Any:
+        facts = list(dict.fromkeys(str(getattr(run, fact)) for run in runs))
+        return getattr(runs[0], fact) if len(facts) == 1 else ", ".join(facts)
+
+    return Scores(
+        **{name: common(name) for name in _IDENTITY if name not in ("k", "config")},
+        config=runs[0].config,
+        k=min(run.k for run in runs),
+        status="complete" if all(run.status == "complete" for run in runs) else "incomplete",
+        queries=tuple(f"{name}/{query}" for name, run in parts.items() for query in run.queries),
+        values=values,
+        first_rank=np.concatenate([run.first_rank for run in runs]),
+        means={name: mean(figures) for name, figures in values.items()},
+        latency=np.concatenate([run.latency for run in runs]),
     )
 
 
@@ -237,6 +260,7 @@ def summarise(
         "latency": {
             name: rounded(getattr(latency(judged.fact("latency_ms")), name)) for name in ("p50", "p95", "mean")
         },
+        **{name: _total(judged.fact(name)) for name in ("tokens", "cost")},
     }
     for name in SLICES:
         groups = slice_members(golden.queries, name)
@@ -246,6 +270,15 @@ def summarise(
         }
     aggregate["warnings"] = as_json([*info.warnings, *_cautions(aggregate["counts"], info.status)])
     return aggregate
+
+
+def _total(values: Floats) -> dict[str, float | int | None]:
+    """Return the sum and mean over the queries that report a value, and their number."""
+    measured = values[~np.isnan(values)]
+    total, mean_value = (
+        (rounded(float(figure)) for figure in (measured.sum(), measured.mean())) if len(measured) else (None, None)
+    )
+    return {"total": total, "mean": mean_value, "queries": len(measured)}
 
 
 def _spread(values: Floats, clusters: list[str] | None) -> dict[str, float | None]:
@@ -323,6 +356,8 @@ def describe_queries(
             "retrieved": [hit.symbol or hit.id for hit in response.hits[: max(SHOWN, info.k)]],
             "error": response.error,
             "latency_ms": response.latency_ms,
+            "tokens": response.tokens,
+            "cost": response.cost,
         }
         for number, (query, response) in enumerate(zip(golden.queries, responses, strict=True))
     ]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,11 +18,11 @@ from typing import Any
 
 from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
+from assay.evaluate.files import list_files
 from assay.evaluate.fixture_rules import Packages
 from assay.evaluate.judging import mark
 from assay.evaluate.matching import MATCHERS, Matcher, components, same_path
 from assay.evaluate.systems import SystemFailed, shape
-from assay.git import Listing
 from assay.system.inputs import open_unpacked, read_json, read_lines
 from assay.text.terms import nearest
 
@@ -172,7 +171,7 @@ def _folder_inventory(folder: Path, with_passages: bool) -> Inventory:
     from assay.evaluate.systems.assay import Assay
     from assay.evaluate.systems.search import open_chunker
 
-    hits = [Hit(path, path=path, doc=path) for path in _files(folder)]
+    hits = [Hit(path, path=path, doc=path) for path in list_files(folder)]
     levels, passages = ["file", "span", "doc"], list[Hit]()
     with contextlib.closing(Assay(folder)) as system, contextlib.suppress(SystemFailed):
         hits += system.items()
@@ -217,17 +216,6 @@ def existence(system_name: str, root: Path, corpus: Path | None) -> Exists:
         return items.has(expected, MATCHERS["strict"])
 
     return exists
-
-
-def _files(folder: Path) -> Iterator[str]:
-    git_paths = Listing(folder).paths()
-    if git_paths is not None:
-        yield from git_paths
-        return
-    for folder_path, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            yield (Path(folder_path) / name).relative_to(folder).as_posix()
 
 
 def _read_items(path: Path) -> Iterator[Hit]:

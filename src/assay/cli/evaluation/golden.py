@@ -17,18 +17,18 @@ from assay.core.cautions import Caution, as_json, of_golden
 from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit
 from assay.errors import AssayError
 from assay.evaluate.fixture_rules import fixture_cautions
-from assay.evaluate.golden import FORMATS, append, convert, load
+from assay.evaluate.golden import FORMATS, WRITABLE, append, convert, load
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.systems import System, SystemFailed, open_system
 from assay.evaluate.verify import inventories, packages_of, verify
 
 _RESULTS = 10
-_FORMAT = click.Choice(list(FORMATS))
+_FORMAT, _WRITABLE = click.Choice(list(FORMATS)), click.Choice(WRITABLE)
 
 
 @click.command("create")
 @options.golden("The golden set to add to; created if missing.")
-@click.option("--set-format", type=_FORMAT, help="The format of a new set. Default: by path and expected items.")
+@click.option("--set-format", type=_WRITABLE, help="The format of a new set. Default: by path and expected items.")
 @click.option("--question", metavar="TEXT", help="The question. Skips all prompts.")
 @options.repeated("--expect-symbol", "symbol", metavar="NAME", help="An expected symbol; may be repeated.")
 @options.repeated("--expect-file", "file", metavar="PATH", help="An expected file; may be repeated.")
@@ -209,12 +209,17 @@ def ids_in(path: Path) -> set[str]:
 @click.command("convert")
 @click.argument("source", type=options.PATH)
 @click.argument("target", type=options.PATH)
-@click.option("--to", "to", type=_FORMAT, required=True, help="The format to write.")
+@click.option("--to", "to", type=_WRITABLE, required=True, help="The format to write.")
 @click.option("--from", "source_format", type=_FORMAT, help="The format of SOURCE. Default: detected.")
+@options.path(
+    "--root", "corpus", metavar="DIR", help="With beir: the folder of the documents, written to corpus.jsonl."
+)
 @format_option
-def convert_command(source: Path, target: Path, to: str, source_format: str | None, form: str) -> None:
+def convert_command(
+    source: Path, target: Path, to: str, source_format: str | None, corpus: Path | None, form: str
+) -> None:
     """Convert the golden set SOURCE to TARGET in another format, and list what that format cannot hold."""
-    lost = convert(source, target, to, source_format)
+    lost = convert(source, target, to, source_format, corpus)
     facts = {"source": str(source), "target": str(target), "format": to}
     _print_written(facts, f"wrote {target} ({to})", lost, form)
 

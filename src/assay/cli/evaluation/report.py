@@ -19,6 +19,7 @@ from assay.evaluate.compare import (
     KINDS,
     Comparison,
     compare_runs,
+    compare_sets,
     compare_with_baseline,
     comparison_json,
     config_differences,
@@ -202,6 +203,13 @@ _REPORTED = 10_000  # maximum number of queries for report.md
 @click.argument("b", required=False)
 @options.path("--baseline", help="Compare with a baseline file instead of run A.")
 @click.option(
+    "--also",
+    nargs=2,
+    multiple=True,
+    metavar="A B",
+    help="A further pair of runs, on another golden set; may be repeated. The sets are pooled, each a cluster.",
+)
+@click.option(
     "--strict-chunker-version",
     is_flag=True,
     help="Refuse runs of different chunkers instead of matching by document and span.",
@@ -223,6 +231,7 @@ def compare_command(
     a: str | None,
     b: str | None,
     baseline: Path | None,
+    also: tuple[tuple[str, str], ...],
     strict_chunker_version: bool,
     force: bool,
     tolerance: float,
@@ -247,11 +256,22 @@ def compare_command(
             comparison = compare_with_baseline(store, read_baseline(baseline), run_b, chosen, force, only)
         else:
             run_a, run_b = store.find(a or "latest~1"), store.find(b or "latest")
-            only = _selected(store, run_b, selection)
-            comparison = compare_runs(store, run_a, run_b, chosen, strict_chunker_version, force, only)
+            if also and selection:
+                raise AssayError("--also pools whole sets: leave out --tier, --tag, --category and --query")
+            if also:
+                pairs = [(run_a, run_b), *((store.find(before), store.find(after)) for before, after in also)]
+                comparison = compare_sets(store, pairs, chosen, force)
+            else:
+                only = _selected(store, run_b, selection)
+                comparison = compare_runs(store, run_a, run_b, chosen, strict_chunker_version, force, only)
         comparison = replace(comparison, tolerance=tolerance)
         small = len(comparison.queries) <= _REPORTED
-        texts = {query.id: query.text for query in store.golden(run_b).queries} if small else None
+        texts = None
+        if small:
+            newer = [run_b, *(store.find(after) for _, after in also)]
+            words = [query.text for run in newer for query in store.golden(run).queries]
+            names = comparison.b.queries if also else [query.id for query in store.golden(run_b).queries]
+            texts = dict(zip(names, words, strict=True))
         shown = texts if texts is not None else _texts(store, run_b, comparison, verbose)
     full = comparison_json(comparison, texts) if small or output is not None or form == "json" else {}
     report_path = output

@@ -52,6 +52,11 @@ _UNSTABLE_SHOWN = 5
     show_default=True,
     help="Order of equal scores: as returned, or by id as in trec_eval.",
 )
+@click.option(
+    "--group",
+    type=click.Choice(["file"]),
+    help="Count results of one file as one, at the rank of the first: for sets that expect files. Default: no grouping.",
+)
 @options.timeout()
 @options.max_time
 @options.count(
@@ -97,6 +102,7 @@ def run_command(
     resumed: str | None,
     output: Path | None,
     findings_file: Path | None,
+    group: str | None,
     measures: tuple[str, ...],
     runs: Runs,
     form: str,
@@ -123,7 +129,8 @@ def run_command(
             folder = str(corpus.resolve()) if corpus else ""
             if index:
                 update_indexes(spec, runs.root, corpus, golden)
-            plan = Plan(matcher_for(golden, matching), depth=depth or 0, jobs=jobs, corpus=folder, **limits, **settings)
+            chosen = matcher_for(golden, matching)
+            plan = Plan(chosen, depth=depth or 0, jobs=jobs, corpus=folder, group=group or "", **limits, **settings)
             system = open_system(spec, timeout=timeout, root=runs.root, corpus=corpus)
             outcome = begin(store, golden, plan, system, runs.root)
         run = run_json(store, outcome.info, chosen_measures, summary=None if chosen_measures else outcome.summary)
@@ -218,6 +225,11 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
         echo(
             f"  {'latency:':22}p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms, mean {latency['mean']:.1f} ms"
         )
+    for name in ("tokens", "cost"):
+        if run[name]["queries"]:
+            echo(
+                f"  {name + ':':22}{run[name]['total']:,g} in {run[name]['queries']} queries, mean {run[name]['mean']:g}"
+            )
     echo(f"\nrun {run['run_id']}" + (f" ({run['label']})" if run["label"] else ""))
     echo_warnings(run["warnings"])
 

@@ -82,6 +82,13 @@ def open_database(address: Path | str, write: bool, wait: float) -> AbstractCont
     return opened_sqlite(Path(address), write, wait)
 
 
+def open_in_memory() -> Database:
+    """Return an empty database that ends with the process."""
+    from assay.evaluate.storage.sqlite import in_memory
+
+    return in_memory()
+
+
 def require_driver() -> None:
     """Raise AssayError unless psycopg, an extra, is installed and finds its libraries."""
     try:

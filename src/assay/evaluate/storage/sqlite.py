@@ -11,7 +11,7 @@ from typing import Any
 from assay.errors import AssayError
 from assay.evaluate.storage import LOCK_TIMEOUT, Row, RunsInUse, no_runs_error
 from assay.evaluate.storage.encoding import Damaged
-from assay.system.database import check_schema, connect, statements, was_interrupted
+from assay.system.database import check_schema, connect, connect_in_memory, statements, was_interrupted
 from assay.system.files import FOLDER, UnsafeFolder, check_folder, make_folder, owners
 
 SCHEMA_VERSION = 1
@@ -142,6 +142,13 @@ def opened(path: Path, write: bool, wait: float) -> Iterator[SQLite]:
         raise _unusable_file_error(path, error) from None
     finally:
         connection.close()
+
+
+def in_memory() -> SQLite:
+    """Return an empty database that ends with the process."""
+    database = SQLite(Path(":memory:"), connect_in_memory())
+    database.prepare(write=True)
+    return database
 
 
 def _insert(conflict: str, table: str, columns: Sequence[str]) -> str:

@@ -172,11 +172,16 @@ def open_system(spec: str, *, timeout: float = 60.0, root: Path, corpus: Path | 
         )
     if not argument.strip() and not kind.bare:
         raise AssayError(f"system '{spec}' has nothing after '{name}:'; write for example {kind.example}")
-    if timeout <= 0:
-        raise AssayError(f"a timeout of {timeout:g} s leaves no time to answer; give a number above 0")
+    check_timeout(timeout)
     opener = getattr(import_module(f"{__name__}.{kind.module}"), kind.opener)
     system: System = opener(root, corpus, spec.strip() if kind.whole else argument.strip(), timeout)
     return system
+
+
+def check_timeout(seconds: float) -> None:
+    """Raise AssayError for a timeout that leaves no time."""
+    if not seconds > 0:
+        raise AssayError(f"a timeout of {seconds:g} s leaves no time to answer; give a number above 0")
 
 
 def is_external(spec: str) -> bool:

@@ -235,7 +235,7 @@ class AskSystem(SearchSystem):
             try:
                 found = evidence(searcher, text)
                 reply = answer_question(found, self._asking)
-                passages = searcher.ranked(text, k)
+                passages = searcher.top(text, found.candidates, k)
             except AssayError as error:
                 raise SystemFailed(str(error)) from None
             if reply.problem:

@@ -145,7 +145,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 def verdict(delta: float, metric: str = "") -> str:
     """Return the colour class of a difference in a metric."""
-    better = -delta if metric in LOWER_IS_BETTER else delta
+    better = -delta if metric.partition("@")[0] in LOWER_IS_BETTER else delta
     return "gain" if better > 0 else "loss" if better < 0 else "even"
 
 
