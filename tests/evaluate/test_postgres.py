@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from assay.evaluate.storage.address import Address
 from support.command import ENVIRONMENT, Done, assay
 from support.postgres import PASSWORD, Cluster, add_project, new_postgres_store
 from support.runs import GOLDEN, run_info
+from support.web_server import run_server
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench
 
 BATCH = 50  # responses of a transaction
@@ -59,6 +60,8 @@ _WRITER = """
 import sys
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
 from assay.evaluate.runs import RunStore
+from assay.evaluate.storage import postgres
+postgres._RETRY_PAUSES = (0.1,)
 from support.runs import run_info
 address, number, blocks, batch = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 golden = GoldenSet(tuple(GoldenQuery(f"q{n}", "t") for n in range(blocks * batch)), "golden", "pairs", "digest")
@@ -120,41 +123,46 @@ def test_threads_that_write_the_same_responses_neither_deadlock_nor_mix_them(add
         assert len({response.hits[0].id for response in store.responses(run_id, 200)}) == 1
 
 
-def test_killing_the_server_in_the_middle_of_a_write_leaves_only_whole_batches(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def durable() -> Iterator[Cluster]:
+    """A server that may be killed: it waits for the disk."""
+    with closing(Cluster(durable=True)) as cluster:
+        yield cluster
+
+
+def test_killing_the_server_in_the_middle_of_a_write_leaves_only_whole_batches(durable: Cluster) -> None:
     """What was acknowledged is there, what was not is there as a whole batch or not at all, and writing goes on."""
-    with closing(Cluster(durable=True)) as cluster:
-        address = new_postgres_store(cluster)
-        writer = _writer(address, 0, 400)
-        assert writer.stdout is not None
-        run_id = writer.stdout.readline().strip()
-        acknowledged = [int(writer.stdout.readline()) for _ in range(5)][-1]
-        cluster.kill()
-        out, err = writer.communicate(timeout=60)
-        acknowledged = int(out.split()[-1]) if out.split() else acknowledged
-        assert writer.returncode != 0
-        assert "AssayError: postgresql://owner@127.0.0.1" in err
-        assert PASSWORD not in err
-        cluster.start()
-        with RunStore.open(address, write=True) as store:
-            answered = store.answered(run_id)
-            assert len(answered) in (acknowledged, acknowledged + BATCH)
-            assert sorted(answered) == list(range(len(answered)))
-            store.record(run_id, [(len(answered), "q", Response(), False)])
+    address = new_postgres_store(durable)
+    writer = _writer(address, 0, 400)
+    assert writer.stdout is not None
+    run_id = writer.stdout.readline().strip()
+    acknowledged = [int(writer.stdout.readline()) for _ in range(5)][-1]
+    durable.kill()
+    out, err = writer.communicate(timeout=60)
+    acknowledged = int(out.split()[-1]) if out.split() else acknowledged
+    assert writer.returncode != 0
+    assert "AssayError: postgresql://owner@127.0.0.1" in err
+    assert PASSWORD not in err
+    durable.start()
+    with RunStore.open(address, write=True) as store:
+        answered = store.answered(run_id)
+        assert len(answered) in (acknowledged, acknowledged + BATCH)
+        assert sorted(answered) == list(range(len(answered)))
+        store.record(run_id, [(len(answered), "q", Response(), False)])
 
 
-def test_a_short_restart_of_the_server_is_waited_for(tmp_path: Path) -> None:
-    with closing(Cluster(durable=True)) as cluster:
-        address = new_postgres_store(cluster)
-        with RunStore.open(address, write=True) as store:
-            store.start(run_info("run"), GOLDEN)
-            cluster.kill()
-            restart = threading.Thread(target=cluster.start)
-            restart.start()
-            store.record("run", [(0, "q", Response(tokens=3), False)])
-            restart.join()
-            assert store.responses("run", 1) == [Response(tokens=3)]
-        with RunStore.open(address, write=True) as store:  # not one of the connections that were lost
-            store.update("run", label="x")
+def test_a_short_restart_of_the_server_is_waited_for(durable: Cluster) -> None:
+    address = new_postgres_store(durable)
+    with RunStore.open(address, write=True) as store:
+        store.start(run_info("run"), GOLDEN)
+        durable.kill()
+        restart = threading.Thread(target=durable.start)
+        restart.start()
+        store.record("run", [(0, "q", Response(tokens=3), False)])
+        restart.join()
+        assert store.responses("run", 1) == [Response(tokens=3)]
+    with RunStore.open(address, write=True) as store:  # not one of the connections that were lost
+        store.update("run", label="x")
 
 
 def test_a_locked_run_is_waited_for_and_then_named(address: str) -> None:
@@ -288,3 +296,141 @@ def test_a_store_of_another_version_is_refused(
     with pytest.raises(AssayError, match=says) as refused, RunStore.open(address):
         pass
     assert str(refused.value).startswith(str(Address.parse(address)))
+
+
+# --- commands
+
+
+@pytest.fixture(scope="module")
+def bench(postgres: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Workbench, str]:
+    """A folder with two runs in a team's store, made by `assay eval run`; the store was made by `assay store init`."""
+    bench = Workbench(tmp_path_factory.mktemp("team"))
+    address = postgres.address(postgres.new_database(), project="team")
+    made = assay(bench.folder, "store", "init", address)
+    assert (made.code, made.err) == (DONE, "")
+    assert 'GRANT "assay_team_writer" TO ada' in made.out
+    assert "s3cret" not in made.out
+    bench.questions(6)
+    for label, rank in (("first", 1), ("second", 2)):
+        spec = bench.ranking(label, {f"q{number}": rank for number in range(6)})
+        bench.run(spec, "--label", label, "--runs", address)
+    return bench, address
+
+
+def test_every_command_reads_the_store_of_the_team(bench: tuple[Workbench, str]) -> None:
+    folder, address = bench
+    store = ["--runs", address]
+    assert not (folder.folder / ".assay/runs.db").exists()
+    assert [run["label"] for run in folder.json("list", *store)["runs"]] == ["first", "second"]
+    assert folder.json("show", "first", *store)["metrics"]["RR@10"] == 1.0
+    compared = folder.json("compare", "first", "second", *store)
+    assert len(compared["per_query"]) == 6
+    assert folder.eval("baseline", "set", "first", *store).code == DONE
+    gated = folder.eval("gate", "second", "--min", "RR@10=0.9", *store)
+    assert gated.code == QUALITY
+    assert "s3cret" not in gated.out + gated.err
+    assert folder.eval("gate", "first", *store).code == DONE
+    report = folder.eval("report", "second", *store)
+    assert report.code == DONE, report.err
+    assert "question number 5" in next((folder.folder / ".assay/runs").glob("*/report.html")).read_text("utf-8")
+
+
+def test_the_store_is_chosen_by_option_then_variable_then_user_configuration(
+    bench: tuple[Workbench, str], tmp_path: Path
+) -> None:
+    folder, address = bench
+    (tmp_path / "config.toml").write_text(f'store = "{address}"\n[search]\nk = 3\n')
+    configured = ENVIRONMENT | {"ASSAY_CONFIG_DIR": str(tmp_path)}
+    listed = folder.eval("list", "--format", "json", env=configured)
+    assert [run["label"] for run in listed.json["runs"]] == ["first", "second"]
+    other = configured | {"ASSAY_STORE": str(tmp_path / "other.db")}
+    assert f"{tmp_path / 'other.db'}: no runs yet" in folder.eval("list", env=other).err
+    assert "mine.db: no runs yet" in folder.eval("list", "--runs", "mine.db", env=other).err
+    shown = assay(folder.folder, "config", env=configured)
+    assert (shown.code, shown.err) == (DONE, "")
+    assert "s3cret" not in shown.out
+    relative = folder.eval("list", env=ENVIRONMENT | {"ASSAY_STORE": "runs.db"})
+    assert relative.code == COULD_NOT_RUN
+    assert "ASSAY_STORE: a store is postgresql://… or an absolute path, not 'runs.db'" in relative.err
+
+
+def test_runs_move_to_the_team_and_back_and_are_checked_and_pruned(
+    bench: tuple[Workbench, str], postgres: Cluster, tmp_path: Path
+) -> None:
+    _, address = bench
+    own = Workbench(tmp_path)
+
+    def store(*arguments: str, code: int = DONE) -> Done:
+        done = assay(tmp_path, "store", *arguments)
+        assert done.code == code, done.err + done.out
+        assert "s3cret" not in done.out + done.err
+        return done
+
+    assert store("copy", address, "copy.db").out.startswith("copied 2 runs to copy.db; 0 were there")
+    assert store("copy", address, "copy.db").out.startswith("copied 0 runs to copy.db; 2 were there")
+    assert store("check", "--runs", "copy.db", "--against", address).out.endswith("all whole\n")
+    back = new_postgres_store(postgres, "back")
+    assert len(store("copy", "copy.db", back, "--run", "second", "--format", "json").json["runs"]) == 1
+    missing = store("check", "--runs", "copy.db", "--against", back, code=QUALITY)
+    assert re.search(r"is missing in postgresql://owner@127.0.0.1:\d+/\w+\?project=back", missing.out)
+    own.questions(2)
+    own.run(own.ranking("new", {"q0": 1, "q1": 1}), "--runs", "copy.db")
+    time.sleep(1.1)  # runs are dated to the second
+    pruned = store("prune", "--runs", "copy.db", "--days", "0", "--dry-run", "--format", "json").json
+    assert (len(pruned["deleted"]), pruned["kept"]) == (1, 2)
+    assert store("prune", "--runs", "copy.db", "--days", "1").out == "deleted 0 runs, 3 stay\n"
+    assert store("prune", "--runs", "copy.db", "--days", "0").out.endswith("deleted 1 run, 2 stay\n")
+    assert store("migrate", back).out.endswith("?project=back: up to date (format 1)\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda address: address.replace("owner:", "nobody:"), "password authentication failed"),
+        (lambda address: address.replace("project=team", "project=other"), "no project 'other'. The owner adds it"),
+        (lambda address: address.replace("project=team", "project=T%20x"), "'T x': not the name of a project"),
+        (lambda address: address.replace("/d", "/nowhere"), "does not exist"),
+        (lambda address: re.sub(r":\d+/", ":1/", address), "the store cannot be used (connection failed"),
+        (lambda address: address + "&sslmode=bogus", "invalid sslmode value"),
+        (lambda address: address + "&no_such_parameter=1", "no_such_parameter"),
+        (lambda address: address + "&sslmode=require", "server does not support SSL"),
+        (lambda address: address.replace("127.0.0.1", "[127.0.0.1"), "the address of the store cannot be read"),
+    ],
+)  # fmt: skip
+def test_an_address_that_cannot_be_used_is_explained_in_a_line_without_the_password(
+    bench: tuple[Workbench, str], change: Callable[[str], str], says: str
+) -> None:
+    folder, address = bench
+    done = folder.refused("list", "--runs", change(address))
+    assert done.code == COULD_NOT_RUN
+    assert says in done.err
+    assert len(done.err.splitlines()) == 1
+    assert "s3cret" not in done.err
+
+
+def test_a_database_that_is_no_store_yet_says_how_to_make_it_one(
+    bench: tuple[Workbench, str], postgres: Cluster
+) -> None:
+    empty = postgres.address(postgres.new_database(), project="team")
+    assert "assay store init" in bench[0].refused("list", "--runs", empty).err
+
+
+def test_a_sweep_in_several_processes_stores_its_runs_with_the_team(bench: tuple[Workbench, str]) -> None:
+    folder, address = bench
+    before = len(folder.json("list", "--runs", address)["runs"])
+    folder.write("document.md", "# question number 1\n\nThe answer d1 is here.\n")
+    assert assay(folder.folder, "index", ".").code == DONE
+    options = ["--queries", "golden.jsonl", "--chunk-sizes", "256,512", "--embedders", "none", "--runs", address]
+    swept = folder.json("sweep", *options, "--jobs", "2")
+    assert swept["num_configs"] >= 2
+    assert len(folder.json("list", "--runs", address)["runs"]) == before + swept["num_configs"]
+
+
+def test_pages_read_the_store_of_the_team(bench: tuple[Workbench, str]) -> None:
+    folder, address = bench
+    with run_server(folder.folder, "--runs", address) as server:
+        page = server.get("/runs").text
+        assert "first" in page
+        assert "s3cret" not in page
+        assert "RR@10" in server.get("/compare?a=first&b=second").text
+        assert len(server.get("/api/runs").json["runs"]) >= 2

@@ -90,7 +90,7 @@ class Cluster:
         self._server.wait()
 
     def close(self) -> None:
-        self._server.send_signal(signal.SIGINT)  # a fast shutdown
+        self._server.send_signal(signal.SIGQUIT)  # at once: the folder is removed anyway
         try:
             self._server.wait(30)
         except subprocess.TimeoutExpired:

@@ -29,7 +29,7 @@ from assay.system.http import is_loopback
 CONNECT_TIMEOUT = 10  # seconds; a server that is there answers in milliseconds
 _STATEMENT_TIMEOUT = 300  # seconds; judged arrays of a million queries take 5
 _IDLE_TIMEOUT = 60  # seconds that a stopped process may hold locks
-_RETRY_PAUSES = (0.2, 1.0, 3.0)  # seconds; a server restarts in about two
+_RETRY_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; a server that crashed is back in about ten
 _KEPT_CONNECTIONS = 4  # per address and role; connecting costs 5 to 20 ms, which pages of a server would notice
 _FETCHED_AT_ONCE = 2_000  # rows; a few megabytes of hits
 
@@ -38,6 +38,8 @@ _TRANSIENT = (
     errors.DeadlockDetected, errors.SerializationFailure, errors.AdminShutdown, errors.CrashShutdown,
     errors.CannotConnectNow, errors.TooManyConnections,
 )  # fmt: skip
+# the same while connecting, where psycopg has only the text
+_TRANSIENT_REFUSALS = ("too many clients", "connection slots are reserved", "the database system is")
 _IN_USE = (errors.LockNotAvailable, errors.QueryCanceled, errors.TooManyConnections, errors.DeadlockDetected)
 
 Result = TypeVar("Result")
@@ -55,7 +57,7 @@ class Postgres:
         self._set_wait()
 
     def _connect(self) -> psycopg.Connection:
-        return _retried(lambda: connect(self._address, self._role), lambda error: isinstance(error, _TRANSIENT))
+        return _retried(lambda: connect(self._address, self._role), _is_transient)
 
     def _set_wait(self) -> None:
         self._db.execute("SELECT set_config('lock_timeout', %s, false)", (f"{max(1, round(self._wait * 1000))}ms",))
@@ -126,7 +128,7 @@ class Postgres:
                 self._set_wait()
             return work()
 
-        return _retried(attempt, lambda error: isinstance(error, _TRANSIENT) or self._db.closed)
+        return _retried(attempt, lambda error: _is_transient(error) or self._db.closed)
 
 
 class _Idle:
@@ -225,7 +227,7 @@ def translated(address: Address) -> Iterator[None]:
 
 def _store_error(address: Address, error: Exception) -> AssayError:
     message = " ".join(address.censored(str(error)).split())
-    if isinstance(error, _IN_USE):
+    if isinstance(error, _IN_USE) or any(refusal in message for refusal in _TRANSIENT_REFUSALS):
         return RunsInUse(f"{address}: the store is busy ({message}). Try again later.")
     if isinstance(error, (errors.UndefinedTable, errors.InvalidSchemaName)):
         return AssayError(f"{address}: not a store yet. Its owner makes it one with: assay store init ADDRESS")
@@ -238,6 +240,10 @@ def _store_error(address: Address, error: Exception) -> AssayError:
             f"{address}: not permitted ({message}). The owner grants it: GRANT {address.reader} (or {address.writer}) TO you"
         )
     return AssayError(f"{address}: the store cannot be used ({message})")
+
+
+def _is_transient(error: psycopg.Error) -> bool:
+    return isinstance(error, _TRANSIENT) or any(refusal in str(error) for refusal in _TRANSIENT_REFUSALS)
 
 
 def _retried(work: Callable[[], Result], passes: Callable[[psycopg.Error], bool]) -> Result:
