@@ -32,6 +32,7 @@ from assay.evaluate.storage import NoSuchRun as NoSuchRun
 from assay.evaluate.storage import RunsInUse as RunsInUse
 from assay.evaluate.storage.encoding import (
     RESPONSE_COLUMNS,
+    Damaged,
     OnlyRepository,
     OnlyTags,
     decode,
@@ -86,6 +87,10 @@ _UNFINISHED = ("running", "incomplete", "failures")  # states of a run that may 
 _CONTINUED = (
     "finished", "status", "label", "environment", "warnings", "config", "chunker_version", "aggregate_json",
 )  # fmt: skip
+# types of judged arrays: a forged store cannot name others, such as objects
+_DTYPE = {
+    np.dtype(name).str: np.dtype(name) for name in ("bool", "int8", "int16", "int32", "int64", "float32", "float64")
+}
 _NOT_RUN = Response(error="not asked: the run was interrupted")
 _SELECT_ANSWER = f"{', '.join(RESPONSE_COLUMNS)} FROM eval_query_results"
 _COPIED_AT_ONCE = 5_000  # rows; a few megabytes of hits
@@ -264,6 +269,8 @@ class RunStore:
         """Return all responses by position; a query that was not run has an error response."""
         results = [_NOT_RUN] * queries
         for position, *row in self._db.stream(f"SELECT position, {_SELECT_ANSWER} WHERE run_id = ?", (run_id,)):
+            if not 0 <= position < queries:
+                raise Damaged(f"run {run_id} has a response {position}, but {queries} queries")
             results[position] = decode_response(row)
         return results
 
@@ -288,9 +295,7 @@ class RunStore:
             (info.run_id, name, JUDGING_VERSION),
         )
         if rows:
-            arrays = {key: np.frombuffer(data, dtype=kind) for key, kind, data in rows if kind != "json"}
-            queries = next(decode(data, tuple[str, ...]) for key, _, data in rows if key == "queries")
-            return Judged.from_arrays(queries, arrays)
+            return _decode_judged(rows)
         golden = self.golden(info)
         chosen = matcher(name)
         level = info.level if name == info.matching else chosen.level_for(golden)
@@ -356,12 +361,24 @@ def _golden_key(golden: GoldenSet, queries: bytes) -> str:
     return hashlib.sha256(msgspec.json.encode((golden.path, golden.format)) + queries).hexdigest()
 
 
-def _decode_info(row: tuple[Any, ...]) -> RunInfo:
+def _decode_info(row: Row) -> RunInfo:
     values = dict(zip(_COLUMNS, row, strict=True))
     values["answers"] = bool(values["answers"])
     values |= {name: decode(values[name]) for name in _JSON_COLUMNS}
-    values["warnings"] = [from_json(warning) for warning in values["warnings"]]
-    return RunInfo(**values)
+    try:
+        warnings = [from_json(warning) for warning in msgspec.convert(values.pop("warnings"), list[Any])]
+        return replace(msgspec.convert(values, RunInfo), warnings=warnings)
+    except (msgspec.ValidationError, KeyError, TypeError) as error:
+        raise Damaged(f"a run: {error}") from None
+
+
+def _decode_judged(rows: Sequence[Row]) -> Judged:
+    try:
+        arrays = {name: np.frombuffer(data, _DTYPE[kind]) for name, kind, data in rows if kind != "json"}
+        queries = next(decode(data, tuple[str, ...]) for name, _, data in rows if name == "queries")
+        return Judged.from_arrays(queries, arrays)
+    except (KeyError, ValueError, TypeError, StopIteration) as error:
+        raise Damaged(f"judged arrays: {error}") from None
 
 
 def _columns(table: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from assay.errors import AssayError
 from assay.evaluate.gate import BASELINE_FILE
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import read_baseline
+from assay.evaluate.storage.encoding import Damaged
 
 _FINISHED = ("complete", "failures")  # states in which every query has a response
 
@@ -75,8 +76,8 @@ def _check_run(store: RunStore, info: RunInfo, other: RunStore | None) -> Checke
     try:
         if len(store.judged(info)) != queries:
             problems.append("the judged arrays are of other queries")
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        problems.append(f"the judged arrays cannot be read ({error})")
+    except Damaged as error:
+        problems.append(f"cannot be read ({error})")
     digest = store.digest(info)
     if other is not None:
         digests = [other.digest(copy) for copy in other.copies(info)]

@@ -12,7 +12,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from assay.config import user
 from assay.errors import AssayError
@@ -51,7 +51,7 @@ class Address:
                 f"'{project}': not the name of a project; use up to 40 lower-case letters, digits, _ and -"
             )
         query = urlencode([pair for pair in pairs if pair[0] != "project"], quote_via=quote)
-        return cls(urlunsplit(("postgresql", parts.netloc, parts.path, query, "")), project)
+        return cls(f"postgresql://{parts.netloc}{parts.path}" + (f"?{query}" if query else ""), project)
 
     @property
     def reader(self) -> str:
