@@ -89,8 +89,8 @@ def _check_run(store: RunStore, info: RunInfo, other: RunStore | None) -> Checke
 def prune_runs(store: RunStore, days: float, keep: Sequence[str], root: Path, dry_run: bool) -> list[RunInfo]:
     """Delete unlabelled runs older than `days`, except those named and that of the committed baseline; return them."""
     before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds")
-    kept = {store.find(name).run_id for name in keep} | _baseline_run(root)
-    old = [run for run in store.runs() if run.created < before and not run.label and run.run_id not in kept]
+    protected = {store.find(name).run_id for name in keep} | _baseline_run(root)
+    old = [run for run in store.runs() if run.created < before and not run.label and run.run_id not in protected]
     if not dry_run:
         store.delete(old)
     return old

@@ -162,7 +162,7 @@ def gate_command(
     with runs.open(write=golden_path is not None) as store:
         info = _new_run(store, golden_path, spec, baseline, runs.root) if golden_path else store.find(run or "latest")
         gated = gate_run(store, info, rules, baseline, runs.root, force)
-    advice = "" if gated.comparison is None or gated.passed else _renewal_hint(info.run_id, runs.given)
+    advice = "" if gated.comparison is None or gated.passed else _renewal_hint(info.run_id, runs.option)
     if junit_file:
         write_output(junit_file, junit(gated.scores, gated.checks))
     if github or os.environ.get("GITHUB_ACTIONS") == "true":

@@ -37,19 +37,19 @@ class Runs:
     """The root of a command and its run store."""
 
     root: Path
-    given: Path | str | None = None  # --runs
+    option: Path | str | None = None  # --runs
 
     @property
     def address(self) -> Path | str:
         """The store of --runs, of ASSAY_STORE or the user's configuration, or the file of the repository."""
-        return self.given or configured_store() or self.root / FOLDER / "runs.db"
+        return self.option or configured_store() or self.root / FOLDER / "runs.db"
 
     def open(self, write: bool = False) -> AbstractContextManager[RunStore]:
         return RunStore.open(self.address, write)
 
     def folder(self, *parts: str) -> Path:
         """Return a folder beside the run file; in `.assay`, no part may be a link or another user's."""
-        beside = self.given.parent if isinstance(self.given, Path) else None
+        beside = self.option.parent if isinstance(self.option, Path) else None
         return place_in(self.root / FOLDER, *parts) if beside is None else beside.joinpath(*parts)
 
 

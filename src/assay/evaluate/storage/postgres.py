@@ -145,8 +145,8 @@ class _Idle:
         """Return a connection that still answers, or None."""
         while True:
             with self._lock:
-                kept = self._connections.get((address, role, os.getpid()))
-                connection = kept.pop() if kept else None
+                idle = self._connections.get((address, role, os.getpid()))
+                connection = idle.pop() if idle else None
             if connection is None:
                 return None
             with suppress(psycopg.Error):
@@ -158,15 +158,15 @@ class _Idle:
         """Keep a connection for the next use, or close it."""
         if not connection.closed and connection.info.transaction_status == pq.TransactionStatus.IDLE:
             with self._lock:
-                kept = self._connections.setdefault((address, role, os.getpid()), [])
-                if len(kept) < _KEPT_CONNECTIONS:
-                    kept.append(connection)
+                idle = self._connections.setdefault((address, role, os.getpid()), [])
+                if len(idle) < _KEPT_CONNECTIONS:
+                    idle.append(connection)
                     return
         connection.close()
 
     def close(self) -> None:
         with self._lock:
-            for connection in (connection for kept in self._connections.values() for connection in kept):
+            for connection in (connection for idle in self._connections.values() for connection in idle):
                 connection.close()
             self._connections.clear()
 
