@@ -321,7 +321,7 @@ class Routes:
     ) -> Iterator[tuple[bool, str]]:
         is_client = any(call.name in framework.client_classes for call in around)
         of_class = [call for call in around if call.name in framework.class_decorators]
-        prefixes = next((paths for call in reversed(of_class) if (paths := self._paths(call, framework))), [""])
+        prefixes = next((literals for call in reversed(of_class) if (literals := self._paths(call, framework))), [""])
         bare_verbs = [
             framework.method_decorators[call.name] for call in decorators if call.name in framework.method_decorators
         ]
