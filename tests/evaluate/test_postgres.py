@@ -256,6 +256,20 @@ def test_the_owner_sees_one_project_at_a_time_and_a_stranger_none(people: dict[s
         _raw(people["stranger"], "SELECT * FROM assay.eval_runs")
 
 
+def test_an_owner_without_superuser_rights_makes_a_store_and_is_bound_by_its_policies(postgres: Cluster) -> None:
+    database = postgres.new_database()
+    server = postgres.address("postgres")
+    _raw(server, "CREATE ROLE boss LOGIN CREATEROLE PASSWORD 'pw-boss'")
+    _raw(server, f"ALTER DATABASE {database} OWNER TO boss")
+    address = postgres.address(database, "boss:pw-boss", "owned")
+    add_project(address)
+    with RunStore.open(address, write=True) as store:
+        store.start(run_info("run"), GOLDEN)
+    assert _raw(address, "SELECT run_id FROM assay.eval_runs") == [("run",)]
+    _raw(server, "REVOKE assay_owned_writer FROM boss")
+    assert _raw(address, "SELECT run_id FROM assay.eval_runs") == []
+
+
 # --- migrations
 
 
@@ -406,6 +420,17 @@ def test_an_address_that_cannot_be_used_is_explained_in_a_line_without_the_passw
     assert says in done.err
     assert len(done.err.splitlines()) == 1
     assert "s3cret" not in done.err
+
+
+def test_one_persons_commands_never_load_the_driver(tmp_path: Path) -> None:
+    folder = Workbench(tmp_path)
+    folder.questions(2)
+    folder.run(folder.ranking("own", {"q0": 1, "q1": 1}))
+    code = "import sys; from assay.cli import cli; cli.main(sys.argv[1:], standalone_mode=False); print('psycopg' in sys.modules)"
+    for arguments in (["eval", "list"], ["eval", "show"], ["store", "check"], ["store", "--help"]):
+        command = [sys.executable, "-c", code, *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        assert done.stdout.splitlines()[-1] == "False", done.stderr
 
 
 def test_a_database_that_is_no_store_yet_says_how_to_make_it_one(

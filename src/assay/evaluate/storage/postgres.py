@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg import errors, pq, sql
@@ -31,6 +32,7 @@ _STATEMENT_TIMEOUT = 300  # seconds; judged arrays of a million queries take 5
 _IDLE_TIMEOUT = 60  # seconds that a stopped process may hold locks
 _RETRY_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; a server that crashed is back in about ten
 _KEPT_CONNECTIONS = 4  # per address and role; connecting costs 5 to 20 ms, which pages of a server would notice
+_LIFETIME = 600.0  # seconds of a connection between uses: a role that was revoked ends with it
 _FETCHED_AT_ONCE = 2_000  # rows; a few megabytes of hits
 
 # errors that pass by themselves: another transaction was in the way, or the server is starting, stopping or full
@@ -140,6 +142,7 @@ class _Idle:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._connections: dict[tuple[Address, str, int], list[psycopg.Connection]] = {}
+        self._since: WeakKeyDictionary[psycopg.Connection, float] = WeakKeyDictionary()
 
     def take(self, address: Address, role: str) -> psycopg.Connection | None:
         """Return a connection that still answers, or None."""
@@ -149,9 +152,10 @@ class _Idle:
                 connection = idle.pop() if idle else None
             if connection is None:
                 return None
-            with suppress(psycopg.Error):
-                connection.execute("SELECT 1")
-                return connection
+            if time.monotonic() - self._since[connection] < _LIFETIME:
+                with suppress(psycopg.Error):
+                    connection.execute("SELECT 1")
+                    return connection
             connection.close()
 
     def give(self, address: Address, role: str, connection: psycopg.Connection) -> None:
@@ -159,6 +163,7 @@ class _Idle:
         if not connection.closed and connection.info.transaction_status == pq.TransactionStatus.IDLE:
             with self._lock:
                 idle = self._connections.setdefault((address, role, os.getpid()), [])
+                self._since.setdefault(connection, time.monotonic())
                 if len(idle) < _KEPT_CONNECTIONS:
                     idle.append(connection)
                     return
