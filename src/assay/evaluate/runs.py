@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -93,7 +93,11 @@ _DTYPE = {
 }
 _NOT_RUN = Response(error="not asked: the run was interrupted")
 _SELECT_ANSWER = f"{', '.join(RESPONSE_COLUMNS)} FROM eval_query_results"
+_POSITIONS_AT_ONCE = 500  # parameters of a statement; older SQLite allows 999
 _COPIED_AT_ONCE = 5_000  # rows; a few megabytes of hits
+
+
+Value = TypeVar("Value")
 
 
 class RunStore:
@@ -101,6 +105,7 @@ class RunStore:
 
     def __init__(self, database: Database) -> None:
         self.place, self._db = database.place, database
+        self._golden: dict[str, tuple[str, str, bytes]] = {}  # the last golden set read; a large one is 75 MB
 
     @classmethod
     @contextlib.contextmanager
@@ -175,6 +180,7 @@ class RunStore:
 
     def delete(self, runs: Sequence[RunInfo]) -> None:
         """Delete runs with all that belongs to them, and golden sets that no run uses any more."""
+        self._golden = {}
         for info in runs:
             with self._db.transaction():
                 for table in (*_PARTS, "eval_runs"):
@@ -254,11 +260,13 @@ class RunStore:
         return frozenset(row.id for row in rows if tag in row.tags)
 
     def _stored_golden(self, info: RunInfo) -> tuple[str, str, bytes]:
-        rows = self._db.rows("SELECT path, format, queries FROM eval_golden WHERE golden = ?", (info.golden,))
-        if not rows:
-            raise AssayError(f"{self.place}: the golden set of run {info.run_id} is missing from the store")
-        path, form, queries = rows[0]
-        return path, form, queries
+        if info.golden not in self._golden:
+            rows = self._db.rows("SELECT path, format, queries FROM eval_golden WHERE golden = ?", (info.golden,))
+            if not rows:
+                raise AssayError(f"{self.place}: the golden set of run {info.run_id} is missing from the store")
+            path, form, queries = rows[0]
+            self._golden = {info.golden: (path, form, queries)}
+        return self._golden[info.golden]
 
     def answered(self, run_id: str) -> dict[int, bool]:
         """Return the answered positions of a run, each with True when it succeeded."""
@@ -276,9 +284,12 @@ class RunStore:
 
     def responses_at(self, run_id: str, positions: Sequence[int]) -> list[Response]:
         """Return the responses at these positions, in their order."""
-        select = f"SELECT {_SELECT_ANSWER} WHERE run_id = ? AND position = ?"
-        rows = (self._db.rows(select, (run_id, position)) for position in positions)
-        return [decode_response(row[0]) if row else _NOT_RUN for row in rows]
+        answers: dict[int, Response] = {}
+        for batch in _batches(dict.fromkeys(positions), _POSITIONS_AT_ONCE):
+            places = ", ".join("?" * len(batch))
+            select = f"SELECT position, {_SELECT_ANSWER} WHERE run_id = ? AND position IN ({places})"
+            answers |= {position: decode_response(row) for position, *row in self._db.rows(select, (run_id, *batch))}
+        return [answers.get(position, _NOT_RUN) for position in positions]
 
     def unstable(self, run_id: str) -> list[str]:
         """Return the ids of queries whose repeats differed."""
@@ -351,8 +362,8 @@ def _is_copy(run: RunInfo, source: RunInfo) -> bool:
     return numbered is not None and replace(run, **progress) == source
 
 
-def _batches(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
-    remaining = iter(rows)
+def _batches(values: Iterable[Value], size: int) -> Iterator[list[Value]]:
+    remaining = iter(values)
     while batch := list(islice(remaining, size)):
         yield batch
 
