@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 import sqlite3
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from assay.api import Repository
-from assay.cli.common import Bar, echo, echo_wrapped, format_option, print_json
+from assay.cli.common import Bar, cluster_option, echo, echo_wrapped, format_option, print_json
 from assay.cli.options import (
     find_repository,
     may_index,
@@ -21,6 +23,7 @@ from assay.cli.options import (
     roots_options,
     single_repository_options,
 )
+from assay.config.cluster import choose_cluster
 from assay.core.progress import Report
 from assay.errors import AssayError
 from assay.rank.status import Status
@@ -34,6 +37,8 @@ from assay.serve.watch.keeper import (
     TreeWatcher,
     watcher,
 )
+from assay.system.cluster import ClusterSettings
+from assay.system.executor import UnitFailed, open_executor
 from assay.text.display import counted
 
 _MAX_PROBLEMS = 10  # printed without --verbose
@@ -46,6 +51,7 @@ _MAX_PROBLEMS = 10  # printed without --verbose
 @click.option("--verbose", "-v", is_flag=True, help="List every skipped file with the reason.")
 @click.option("--strict", is_flag=True, help="Exit with 1 also for files with notes (converted encodings).")
 @click.option("--yes", "-y", is_flag=True, help="Index a home directory or file system root without asking.")
+@cluster_option
 @format_option
 def index_command(
     paths: tuple[str, ...],
@@ -55,6 +61,7 @@ def index_command(
     verbose: bool,
     strict: bool,
     yes: bool,
+    cluster: str | None,
     form: str,
 ) -> None:
     """Build or update the index of PATHS, by default of the workspace or repository around the current folder.
@@ -65,8 +72,15 @@ def index_command(
     repo = open_repository(paths or roots, index_dir)
     multi_repo = "" not in repo.members
     results, exit_code = [], 0
-    for label, member in repo.members.items():
-        result = _index_member(member, rebuild, multi_repo, yes or may_index(member))
+    # a single repository is parsed on all cores here; a cluster indexes whole repositories
+    chosen_cluster = choose_cluster(cluster) if cluster or multi_repo else None
+    permissions = {label: yes or may_index(member) for label, member in repo.members.items()}
+    if chosen_cluster is None:
+        outcomes = _index_members(repo.members, rebuild, multi_repo, permissions)
+    else:
+        outcomes = _index_on_cluster(repo.members, rebuild, permissions, chosen_cluster)
+    for label, result in outcomes:
+        member = repo.members[label]
         exit_code = max(exit_code, _exit_code(result, strict))
         if form == "json":
             results.append(_result_json(label, member.root, result))
@@ -82,15 +96,56 @@ def index_command(
     raise click.exceptions.Exit(exit_code)
 
 
-def _index_member(repo: Repository, rebuild: bool, go_on: bool, anywhere: bool) -> Report | Exception:
-    """Index a repository; with `go_on`, return an error instead of raising it."""
-    try:
-        with Bar() as bar:
-            return repo.refresh(rebuild=rebuild, progress=bar, anywhere=anywhere)
-    except (AssayError, OSError, sqlite3.DatabaseError) as error:
-        if not go_on:
-            raise
-        return error
+_Outcomes = Iterator[tuple[str, Report | Exception]]  # by label
+
+
+def _index_members(
+    members: Mapping[str, Repository], rebuild: bool, go_on: bool, permissions: Mapping[str, bool]
+) -> _Outcomes:
+    """Index repositories here, in order; with `go_on`, yield an error instead of raising it."""
+    for label, member in members.items():
+        try:
+            with Bar() as bar:
+                yield label, member.refresh(rebuild=rebuild, progress=bar, anywhere=permissions[label])
+        except (AssayError, OSError, sqlite3.DatabaseError) as error:
+            if not go_on:
+                raise
+            yield label, error
+
+
+def _index_on_cluster(
+    members: Mapping[str, Repository], rebuild: bool, permissions: Mapping[str, bool], cluster: ClusterSettings
+) -> _Outcomes:
+    """Index repositories on a cluster and yield the outcomes as they arrive."""
+    units = [(label, member.root, member.home.folder, rebuild, permissions[label]) for label, member in members.items()]
+    with open_executor(1, cluster) as executor, Bar() as bar:
+        assert executor is not None
+        bar.start("indexing", len(units))
+        # not at_once: a second attempt would wait for the lock of the first
+        for (label, *_), outcome in executor.map_units(index_elsewhere, units, at_once=False):
+            bar.advance()
+            bar.close()
+            yield label, _checked_outcome(members[label], outcome)
+
+
+def index_elsewhere(
+    label: str, root: Path, index_dir: Path, rebuild: bool, anywhere: bool
+) -> tuple[Report, str | None]:
+    """Index a repository in a worker of a cluster; return the report and the name of the current generation."""
+    if not root.is_dir():
+        raise AssayError(f"{root}: no such folder on {platform.node()}; workers need it at the same path")
+    with Repository(root, index_dir) as repository:
+        return repository.refresh(rebuild=rebuild, anywhere=anywhere), repository.home.named()
+
+
+def _checked_outcome(repo: Repository, outcome: tuple[Report, str | None] | UnitFailed) -> Report | Exception:
+    """Return the report of a worker, or an error if its index is not the one that is here."""
+    if isinstance(outcome, UnitFailed):
+        return AssayError(outcome.message)
+    report, generation = outcome
+    if generation != repo.home.named():
+        return AssayError(f"{repo.root}: indexed by a worker, but not here; workers need the same folder, shared")
+    return report
 
 
 def _exit_code(result: Report | Exception, strict: bool) -> int:
