@@ -71,7 +71,7 @@ def index_command(
     """
     repo = open_repository(paths or roots, index_dir)
     multi_repo = "" not in repo.members
-    results, exit_code = [], 0
+    results, exit_code = dict[str, dict[str, object]](), 0
     # a single repository is parsed on all cores here; a cluster indexes whole repositories
     chosen_cluster = choose_cluster(cluster) if cluster or multi_repo else None
     permissions = {label: yes or may_index(member) for label, member in repo.members.items()}
@@ -83,7 +83,7 @@ def index_command(
         member = repo.members[label]
         exit_code = max(exit_code, _exit_code(result, strict))
         if form == "json":
-            results.append(_result_json(label, member.root, result))
+            results[label] = _result_json(label, member.root, result)
             continue
         if label:
             echo(f"[{label}]")
@@ -92,7 +92,8 @@ def index_command(
         else:
             echo(f"assay: {result}", err=True)
     if form == "json":
-        print_json({"repositories": results} if multi_repo else results[0])
+        ordered = [results[label] for label in repo.members]
+        print_json({"repositories": ordered} if multi_repo else ordered[0])
     raise click.exceptions.Exit(exit_code)
 
 
