@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test unit lint style types structure fuzz bench clean docs
+.PHONY: adapters demo test unit lint style types structure fuzz bench clean docs
 
 demo: .venv/installed
 	$(BIN)/assay index .
@@ -63,6 +63,10 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/index.py
 	$(BIN)/python benchmarks/metrics.py
 	$(BIN)/python benchmarks/compare.py
+
+# LangChain and LlamaIndex retrievers, pandas, polars and pyarrow: installed for this job only, from the network
+adapters:
+	scripts/check_adapters.sh
 
 docs: .venv/dev
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md

@@ -24,11 +24,11 @@ from assay.core.golden import Expected, Hit
 from assay.core.items import Item
 from assay.evaluate.golden import load
 from assay.evaluate.matching import MATCHERS
+from assay.evaluate.statistics import paired
 from assay.rank.engine import Engine
 
 MEASURES = ("P@10", "R@10", "RR@10", "pack recall")
 BUDGET = 2000  # tokens of a pack
-RESAMPLES = 20_000
 LOG = ROOT / "EXPERIMENTS.md"
 LOOKS = "## Looks at the test split\n"
 
@@ -77,13 +77,8 @@ def _as_item(label: str) -> Item:
 
 def compared(before: NDArray[np.float64], after: NDArray[np.float64]) -> tuple[float, float, float]:
     """Return the 95 % interval of the mean difference of repositories, and its p-value."""
-    chance, differences = np.random.default_rng(0), after - before
-    size = (RESAMPLES, len(differences))
-    means = differences[chance.integers(len(differences), size=size)].mean(axis=1)
-    flipped = (differences * chance.choice([-1, 1], size=size)).mean(axis=1)
-    p = (1 + np.count_nonzero(np.abs(flipped) >= abs(differences.mean()) - 1e-12)) / (1 + RESAMPLES)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high), float(p)
+    pair = paired(before, after)
+    return pair.interval.low, pair.interval.high, pair.p
 
 
 def table(chosen: Sequence[Corpus], figures: Mapping[str, Mapping[str, Figures]], profiles: Sequence[str]) -> list[str]:

@@ -33,21 +33,25 @@ if TYPE_CHECKING:
     from assay.feedback import Learning
     from assay.git import Listing
     from assay.index.enrich.ingest import Ingested, Ingestion
+    from assay.index.enrich.pipeline import Enriched, Request
+    from assay.index.enrich.scip import Merged
+    from assay.index.enrich.tools import Program
     from assay.index.freshness import Freshness, TreeCheck, Watch
     from assay.index.quick import Stale
     from assay.index.scan import Scan
-    from assay.index.scip import Merged
     from assay.index.shared import Pulled
     from assay.pack.context import Context
     from assay.rank.engine import Engine
     from assay.rank.explain import Explanation
     from assay.rank.impact import Affected
     from assay.rank.neighbourhood import Relation, Subgraph
+    from assay.rank.owners import Owners
     from assay.rank.ranking import Ranking
     from assay.rank.status import Status
     from assay.search.filters import Filters
     from assay.search.hits import SearchResults
     from assay.search.service import Searcher
+    from assay.store.enrichment import Disagreement
     from assay.store.passages import Passages
     from assay.store.snapshot import Published
 
@@ -70,6 +74,16 @@ class SearchFilters(TypedDict, total=False):
     since: str | None  # a date or a commit
     documents: bool
     code: bool
+
+
+class EnrichOptions(TypedDict, total=False):
+    """Options of `enrich`."""
+
+    languages: Sequence[str]  # default: all of the index
+    tools: Sequence[str]  # names; default: the best installed one of each language
+    allow_build: bool  # allow tools that run code of the repository
+    seconds: float  # for everything
+    again: bool  # ask about files whose answers are cached, too
 
 
 def open(
@@ -474,10 +488,42 @@ class Repository:
         return neighbourhood.surroundings(self.index, self.symbol(symbol), list(reached))
 
     def graph(self, symbol: str, *, depth: int = 1, limit: int = 40, edges: Sequence[str] = ()) -> Subgraph:
-        """Return what is within `depth` relations of a symbol, at most `limit` nodes; `edges` restricts their types."""
+        """Return what is within `depth` relations of a symbol, at most `limit` nodes; `edges` restricts their types.
+
+        Instead of a symbol it may be the path of a manifest, `dependency:NAME` or `deployment:PATH#UNIT`.
+        """
         from assay.rank import neighbourhood
 
-        return neighbourhood.subgraph(self.index, self.symbol(symbol), depth, limit, edges or neighbourhood.SHOWN)
+        named = neighbourhood.linked_name(self.index, symbol)
+        centre = [named] if named else self.symbol(symbol)
+        return neighbourhood.subgraph(self.index, centre, depth, limit, edges or neighbourhood.SHOWN)
+
+    def owners(self, place: str) -> list[Owners]:
+        """Return whom to ask about a file or a symbol: owners by CODEOWNERS, authors, the last change.
+
+        A file need not be indexed to have owners. If several symbols have the name, all are answered.
+        """
+        from assay.rank import owners
+
+        try:
+            return [owners.owners_of_path(self.index, path) for path in self.paths_of([place])]
+        except AssayError:
+            items = names.resolve(self.index, place)
+            if not items:
+                if path := self._own_path(place):
+                    return [owners.owners_of_path(self.index, path)]
+                raise
+            return [owners.owners_of(self.index, item) for item in items]
+
+    def _own_path(self, place: str) -> str:
+        """Return the index path of an existing file or folder that is not indexed; empty if it is none of its own."""
+        for label, member in self.members.items():
+            root = member.root.resolve()
+            for base in (Path.cwd(), member.root):
+                path = Path(os.path.normpath(base / place))
+                if path.is_relative_to(root) and path != root and os.path.lexists(path):
+                    return "/".join(filter(None, (label, path.relative_to(root).as_posix())))
+        return ""
 
     def affected_tests(self, places: Iterable[str], *, depth: int = 6) -> list[Affected]:
         """Return the tests that reach files or symbols, nearest and most certain first."""
@@ -570,11 +616,42 @@ class Repository:
 
     def merge_scip(self, file: Path) -> Merged:
         """Merge the edges of a SCIP index into the index."""
-        from assay.index.scip import merge
+        from assay.index.enrich.scip import merge
 
         merged = merge(self.root, self.home, file)
         self.close()
         return merged
+
+    def enrich(self, *, progress: Progress | None = None, **options: Unpack[EnrichOptions]) -> Enriched:
+        """Add the edges of the user's SCIP indexers and language servers to the index (docs/guides/enrich.md).
+
+        Raises AssayError if there is no tool to use.
+        """
+        from assay.index.enrich.pipeline import enrich
+
+        result = enrich(self.root, self.home, self._enrichment(options), progress)
+        self.close()
+        return result
+
+    def enrichment_tools(self, **options: Unpack[EnrichOptions]) -> list[Program]:
+        """Return the tools for the languages of the index, those that `enrich` would run marked as chosen."""
+        from assay.index.enrich.pipeline import available
+
+        return available(self.root, self.home, self._enrichment(options))
+
+    def _enrichment(self, options: EnrichOptions) -> Request:
+        from assay.index.enrich.pipeline import Request
+
+        settings = self.configuration.enrich
+        request = Request(programs=settings.programs, **options)
+        return replace(request, allow_build=request.allow_build or settings.allow_build)
+
+    def disagreements(self) -> list[Disagreement]:
+        """Return the calls whose target a tool sees elsewhere than our resolver, by path and line."""
+        from assay.store import enrichment
+
+        rows = enrichment.read(self.home.folder, self.index.files)
+        return [row for path in sorted(rows) for row in rows[path].disagreements]
 
     @contextlib.contextmanager
     def ingesting(self) -> Iterator[Ingestion]:
@@ -627,10 +704,12 @@ class Repository:
         """Return a value that changes with everything that is read once and cached: index, sidecars, settings."""
         from assay.config.configuration import NAME
         from assay.store import history, sections
+        from assay.store.links import stated
         from assay.store.traces.database import FILES
 
         settings = self.root / NAME
-        sidecars = (*(self.home.folder / name for name in (sections.NAME, history.NAME, *FILES)), settings)
+        names = (sections.NAME, history.NAME, stated.NAME, *FILES)
+        sidecars = [*(self.home.folder / name for name in names), settings]
         return (self.home.current(), *map(_size_and_mtime, sidecars), user.stamp(settings))
 
 

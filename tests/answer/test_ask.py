@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,9 @@ import assay as package
 from assay.answer.answering import resolves
 from assay.answer.question import analyze_question
 from assay.api import Repository as Opened
+from assay.evaluate.systems import open_system
+from assay.search.hits import Scored
+from assay.search.search import Search
 from support import documents
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.paths import ROOT
@@ -53,6 +57,25 @@ def station(repository: Repository) -> Repository:
 def opened(station: Repository) -> Iterator[Opened]:
     with package.open(station.root) as repo:
         yield repo
+
+
+def test_an_evaluated_question_is_searched_once_and_has_the_hits_of_a_search(
+    station: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question, searched = "What do I do when a pipe bursts?", list[str]()
+    expected = [hit.id for hit in open_system("search", root=station.root).retrieve(question, 3).hits]
+    candidates = Search.candidates
+
+    def noted(self: Search, query: str, *rest: Any) -> list[Scored]:
+        searched.append(query)
+        return candidates(self, query, *rest)
+
+    monkeypatch.setattr(Search, "candidates", noted)
+    response = open_system("ask", root=station.root).retrieve(question, 3)
+    assert searched == [question]
+    assert [hit.id for hit in response.hits] == expected
+    assert response.answer is not None
+    assert response.answer.grounded
 
 
 def test_an_answer_says_sentences_of_the_documents_and_cites_their_lines(opened: Opened) -> None:

@@ -148,10 +148,10 @@ def test_runs_are_listed_by_system_and_golden_set(ready: Workbench) -> None:
 
 def test_the_screen_has_queries_groups_failures_and_the_whole(ready: Workbench) -> None:
     shown = ready.eval("show", "first").out
-    assert re.search(r"^question number 0 +0\.1000 +1\.0000 +0\.5000 +0\.6309 +2 +easy$", shown, re.MULTILINE)
+    assert re.search(r"^⚠  question number 0 +0\.1000 +1\.0000 +0\.5000 +0\.6309 +2 +easy$", shown, re.MULTILINE)
     assert re.search(r"^medium +\S+ +\S+ +\S+ +\S+ +4$", shown, re.MULTILINE)
     assert re.search(r"^c1 +0\.0000 +0\.0000 +0\.0000 +0\.0000 +6$", shown, re.MULTILINE)
-    assert "nothing found for 6 queries:" in shown
+    assert "6 weak queries (RR@10 < 0.5, failed, or wrongly answered):" in shown
     assert "… and 1 more in FINDINGS.md" in shown
     assert re.search(r"RR@10: +0\.2500 \(±0\.2611\)  95 % ", shown)
 
@@ -159,9 +159,9 @@ def test_the_screen_has_queries_groups_failures_and_the_whole(ready: Workbench) 
 def test_findings_have_every_query_and_what_was_not_found(ready: Workbench) -> None:
     run_id = ready.json("show", "first")["run_id"]
     findings = (ready.folder / ".assay" / "runs" / run_id / "FINDINGS.md").read_text()
-    for line in ("## Per tier", "## Per category", "## Per query", "## Nothing found (6)", "  - expected: `d1`"):
+    for line in ("## Per tier", "## Per category", "## Per query", "## Weak queries (6)", "  - expected: `d1`"):
         assert line in findings
-    assert findings.count("| question number") == 12
+    assert findings.count(" | question number") == 12
     chosen = ready.eval(
         "run",
         "--golden",
@@ -331,7 +331,7 @@ def test_a_golden_set_inside_what_is_searched_is_warned_of(shop: Repository, tmp
     assert says not in outside.err
     inside = _shop_golden(shop.root)
     assert says not in _eval(shop, "run", "--golden", inside).err  # not in the index yet, and JSON lines are not code
-    for spec, searched in (("cmd:echo a.py", True), ("python:json:loads", False)):
+    for spec, searched in (("cmd:echo a.py::checkout", True), ("python:json:loads", False)):
         assert (says in _eval(shop, "run", "--golden", inside, "--system", spec, "--format", "json").out) == searched
 
 
@@ -568,7 +568,7 @@ def test_several_open_experiments_are_told_apart_by_number(ready: Workbench) -> 
         text.index("**Before:** run")
         < text.index("(open: ")
         < text.index("## Experiment 2: two")
-        < text.index("- Regressed: q1")
+        < text.index("- Regressed: question number 1; question number 3")
     )
     assert "6 lost, 6 regressed" in text
 
@@ -646,3 +646,22 @@ def test_a_report_is_written_for_a_run_and_for_two(ready: Workbench) -> None:
         page = (ready.folder / f"{name}.html").read_text()
         assert "question number 0" in page
         assert not re.search(r'(src|href)="https?://', page)  # it opens offline
+
+
+def test_an_experiment_is_not_concluded_with_the_run_it_began_with(ready: Workbench) -> None:
+    new = ("experiment", "new", "same", "--hypothesis", "h", "--what", "w", "--before", "second", "--log", "same.md")
+    ready.json(*new)
+    done = ready.refused("experiment", "conclude", "--after", "second", "--log", "same.md")
+    assert done.code == COULD_NOT_RUN
+    assert "and no run was made since; make one with `assay eval run`, or name it with --after RUN" in done.err
+
+
+def test_a_conclusion_is_drafted_from_the_figures(ready: Workbench) -> None:
+    for before, after, says in (
+        ("first", "second", "RR@10 better. Per tier: easy positive (+75.0pp), medium positive (+75.0pp), hard positive (+75.0pp). Keep."),
+        ("second", "first", "RR@10 worse. Per tier: easy negative (-75.0pp), medium negative (-75.0pp), hard negative (-75.0pp). Revert."),
+    ):  # fmt: skip
+        log = f"{before}.md"
+        ready.json("experiment", "new", "t", "--hypothesis", "h", "--what", "w", "--before", before, "--log", log)
+        text = ready.eval("experiment", "conclude", "--after", after, "--log", log).out
+        assert f"**Conclusion:** {says} (drafted from the figures)" in text

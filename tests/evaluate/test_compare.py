@@ -25,7 +25,7 @@ from assay.evaluate.metrics import parse
 from assay.evaluate.scores import Scores, read_baseline, write_baseline
 from support.paths import FIXTURES
 from support.property_tests import examples
-from support.workbench import COULD_NOT_RUN, DONE, Workbench, question
+from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, codes, messages, question
 
 FIXTURE = FIXTURES / "eval" / "compare-1.json"
 
@@ -131,7 +131,7 @@ def test_what_is_not_comparable_is_refused_or_forced_with_a_banner(changed: dict
     with pytest.raises(NotComparable, match=says):
         compare_scores(a, b, RR)
     forced = compare_scores(a, b, RR, force=True)
-    assert [warning for warning in forced.warnings if warning.startswith("forced: ") and says in warning]
+    assert [warning for warning in forced.warnings if warning.code == "forced" and says in warning.message]
 
 
 def test_runs_without_a_common_query_cannot_even_be_forced() -> None:
@@ -155,7 +155,7 @@ def test_runs_of_different_golden_sets_are_refused_with_2_or_forced_with_a_banne
     assert "different golden sets (0 queries only in a, 3 only in b, or other expectations)" in refused.err
     assert len(refused.err.splitlines()) == 1
     forced = bench.json("compare", "--force")
-    assert forced["warnings"] == [
+    assert messages(forced) == [
         "forced: different golden sets (0 queries only in a, 3 only in b, or other expectations)"
     ]
     assert len(forced["per_query"]) == 12
@@ -227,14 +227,15 @@ def test_a_report_and_the_screen_say_what_the_json_says(pair: Workbench) -> None
     done = pair.eval("compare", "before", "after", "--output", "out/report.md")
     assert done.code == DONE
     assert "2 Win, 1 Loss, 7 Draw, 2 Regression" in done.out
-    assert "q2: rank 3 → –  (lost d2; chunker_version 1 → 2; embedding small → large)" in done.out
+    line = "question number 2: rank 3 → –  (lost d2; chunker_version 1 → 2; embedding small → large)  [q2]"
+    assert line in done.out
     report = (pair.folder / "out" / "report.md").read_text()
     for line in (
         "Known differences: chunker_version 1 → 2; embedding small → large",
         "### Regressions (2)",
         "### Losses (1)",
         "### Wins (2)",
-        "| q2 | 3 | – | lost d2; chunker_version 1 → 2; embedding small → large |",
+        "| question number 2 | q2 | 3 | – | lost d2; chunker_version 1 → 2; embedding small → large |",
         "Chunks matched: exact.",
     ):
         assert line in report
@@ -305,7 +306,7 @@ def test_chunks_of_another_chunker_are_matched_by_document_and_half_a_span(chunk
     told = chunked.json("compare", "v1", "v2")
     assert told["deltas"]["chunker_version_match"] == "fallback_doc_span"
     assert [(r["a_hit_rank"], r["b_hit_rank"], r["kind"]) for r in told["per_query"]] == [(1, 2, "Loss")] * 3
-    assert "chunker versions differ (v1 → v2): chunks matched by document and ≥ 50 % span overlap" in told["warnings"]
+    assert "chunker versions differ (v1 → v2): chunks matched by document and ≥ 50 % span overlap" in messages(told)
     assert "chunker_version v1 → v2" in told["per_query"][0]["note"]
     assert "lost" not in told["per_query"][0]["note"]
     # 2 of 10 lines in common is no match
@@ -334,7 +335,7 @@ def test_expected_chunks_that_nobody_places_are_counted(bench: Workbench) -> Non
     _chunks(bench, "v1", {"a": ("one.md", 1, 10)})
     _chunks(bench, "v2", {"y": ("one.md", 4, 10)})
     told = bench.json("compare")
-    assert "3 expected chunks have no known span and cannot be matched across chunkers" in told["warnings"]
+    assert "3 expected chunks have no known span and cannot be matched across chunkers" in messages(told)
 
 
 def test_an_expected_chunk_stands_where_the_first_run_has_it_else_the_second(bench: Workbench) -> None:
@@ -421,3 +422,67 @@ def test_a_file_that_is_no_baseline_is_refused_in_one_line(tmp_path: Path, text:
     assert str(refused.value).startswith(str(path))
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+# --- honest words, questions, refusals
+
+
+def test_a_run_compared_with_itself_is_warned_of(pair: Workbench) -> None:
+    told = pair.json("compare", "before", "before")
+    assert codes(told) == ["same-run"]
+    assert {row["verdict"] for row in told["statistics"].values()} == {"same"}
+    assert "is compared with itself: nothing can differ" in pair.eval("compare", "before", "before").err
+
+
+def test_the_screen_calls_nothing_better_that_is_not_shown(pair: Workbench) -> None:
+    done = pair.eval("compare", "before", "after")
+    assert "?" not in done.out
+    assert [line.endswith("not shown") for line in done.lines if line.startswith(("RR@10", "nDCG@10"))] == [True, True]
+
+
+def test_measures_are_named_by_any_tool_and_printed_by_one_name(pair: Workbench) -> None:
+    names = ("-m", "MRR@10", "-m", "recall@10", "-m", "ndcg_cut_10", "-m", "hit_rate@3", "-m", "P_5")
+    told = pair.json("compare", "before", "after", *names)
+    assert list(told["statistics"]) == ["RR@10", "R@10", "nDCG@10", "Success@3", "P@5"]
+    assert pair.eval("baseline", "set", "before", "--file", "aliases.json").code == DONE
+    with_file = pair.json("compare", "after", "--baseline", "aliases.json", "-m", "MRR", "-m", "recall")
+    assert list(with_file["statistics"]) == ["RR@10", "R@10"]
+
+
+def test_a_question_to_refuse_that_is_answered_now_is_a_regression(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path / "bench")
+    bench.golden(
+        [{"id": f"n{n}", "question": f"is there a moon base {n}", "expected_chunks": []} for n in range(3)]
+        + [question(1)]
+    )
+    answering = bench.script("print(json.dumps(['d1'] if 'number' in query or query[-1] in '01' else []))", "a.py")
+    refusing = bench.script("print(json.dumps(['d1'] if 'number' in query or query[-1] in '2' else []))", "b.py")
+    bench.run(refusing, "--label", "refusing", "--matching", "doc")
+    bench.run(answering, "--label", "answering", "--matching", "doc")
+    told = bench.json("compare", "refusing", "answering")
+    rows = {row["query_id"]: (row["kind"], row.get("a_refused"), row.get("b_refused")) for row in told["per_query"]}
+    assert rows == {
+        "n0": ("Regression", True, False),
+        "n1": ("Regression", True, False),
+        "n2": ("Win", False, True),
+        "q1": ("Draw", None, None),
+    }
+    done = bench.eval("compare", "refusing", "answering")
+    assert "  Regression is there a moon base 0: refused → answered  [n0]" in done.out
+    assert "  Win        is there a moon base 2: answered → refused  [n2]" in done.out
+    assert "| is there a moon base 0 | n0 | refused | answered |" in next(
+        path.read_text() for path in (bench.folder / ".assay" / "runs").glob("*/report.md")
+    )
+    assert bench.eval("baseline", "set", "refusing", "--file", "base.json").code == DONE
+    assert bench.json("compare", "answering", "--baseline", "base.json")["counts"] == told["counts"]
+
+
+def test_a_run_with_failures_is_compared_with_a_warning(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path / "bench")
+    bench.questions(12)
+    bench.run(bench.ranking("fine", {f"q{n}": 1 for n in range(12)}), "--label", "fine")
+    failing = bench.script("n = query.split()[-1]\nif n == '3': sys.exit('no')\nprint(json.dumps(['d' + n]))")
+    bench.run(failing, "--label", "failing", code=QUALITY)
+    told = bench.json("compare", "fine", "failing")
+    assert codes(told) == ["failed-queries"]
+    assert told["counts"]["Regression"] == 1

@@ -53,7 +53,7 @@ _WRONG_RECORDS = [
     ({**GOOD, "id": 1.5}, "`id` must be text, not `1.5`"),
     ({**GOOD, "id": " b"}, "`id` has spaces at its ends"),
     ({"question": "x", "expected_files": ["f"]}, "needs `id`"),
-    ({"id": "b", "expected_files": ["f"]}, "needs `question`"),
+    ({"id": "b", "expected_files": ["f"]}, "needs `question` or `query`"),
     ({**GOOD, "id": "b", "expected_files": "f.py"}, "`expected_files` must be a list, not `f.py`"),
     ({**GOOD, "id": "b", "expected_files": [["f.py"]]}, "`expected_files` must be text, not a list"),
     ({**GOOD, "id": "b", "expected_files": [None]}, "`expected_files` must not be empty"),
@@ -123,7 +123,7 @@ def test_a_broken_json_line_is_told_and_the_lines_after_it_are_still_read(tmp_pa
     problems = _problems(path)
     assert problems[0].startswith(f"{path}:3: ")
     assert said in problems[0]
-    assert problems[1] == f"{path}:4: needs `question`"
+    assert problems[1] == f"{path}:4: needs `question` or `query`"
 
 
 _WRONG_YAML = [
@@ -212,7 +212,7 @@ def test_up_to_twenty_problems_are_told_at_once(tmp_path: Path) -> None:
     lines = str(caught.value).splitlines()
     assert len(caught.value.problems) == 25
     assert lines[0] == f"{path}: 25 problems"
-    assert lines[20] == f"  {path}:20: needs `question`"
+    assert lines[20] == f"  {path}:20: needs `question` or `query`"
     assert lines[21:] == ["  … and 5 more"]
     assert caught.value.exit_code == 2
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
-from assay.evaluate.golden import FORMATS, InvalidGolden, convert, load, query_files, save
+from assay.evaluate.golden import FORMATS, WRITABLE, InvalidGolden, convert, load, query_files, save
 from support.paths import ROOT
 from support.property_tests import examples
 
@@ -41,7 +41,8 @@ def _names(query: GoldenQuery, level: str) -> list[str]:
 
 
 def test_every_format_has_a_name_and_one_line_that_describes_it() -> None:
-    assert set(FORMATS) == {"fixtures", "golden", "pairs", "queries", "trec", "beir"}
+    assert set(WRITABLE) == {"fixtures", "golden", "pairs", "queries", "trec", "beir", "ragas"}
+    assert set(FORMATS) - set(WRITABLE) == {"table", "promptfoo", "langsmith", "huggingface", "ir_datasets"}
     assert all(name == one.name and one.description and "\n" not in one.description for name, one in FORMATS.items())
 
 

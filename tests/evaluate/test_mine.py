@@ -32,8 +32,10 @@ from assay.evaluate.mine import (
 from assay.evaluate.mine import mined as messages
 from assay.evaluate.mine.documents import sections
 from assay.evaluate.mine.mined import role, tier
+from assay.evaluate.mine.rules import says_nothing
 from assay.git import unquote
 from assay.git.diff import Hunk
+from support.command import assay
 from support.repository import Repository
 
 _CART = """import math
@@ -334,6 +336,13 @@ _LEFT_OUT: dict[str, tuple[str, Callable[[Repository], None]]] = {
     "white space": ("formatting", _with_spaces),
     "white space at an end without a line break": ("formatting", _without_a_line_break),
     "a short message": ("short text", _saying("Fix it\n\nSigned-off-by: Somebody With Name <x@example.org>")),
+    "an accident": ("says nothing", _saying("Remove print left in by accident")),
+    "a typo": ("documentation", _saying("fix typo in the name of it")),
+    "warnings of a tool": ("says nothing", _saying("chore: fix latest rust-1.78.0 warnings (#6528)")),
+    "work in progress": ("says nothing", _saying("More work, still in progress, tests fail")),
+    "an upgrade": ("release", _saying("chore: update esbuild to version 0.27.1 of today")),
+    "a comment": ("documentation", _saying("Delete a mistaken old comment of the cart")),
+    "an explanation": ("documentation", _saying("document that the cart uses items as they are")),
     "a default message": ("default message", _saying("Update shop/inner/cart.py")),
     "a default message with a number": ("default message", _saying("Update shop/inner/cart.py (#12)\n\nCo-authored-by: A B <a@example.org>")),
     "the same message": ("duplicate text", _twice),
@@ -513,7 +522,7 @@ def test_a_shallow_clone_is_mined_with_a_warning(years: Repository, tmp_path: Pa
     )
     mined = mine_history(tmp_path / "clone", locate)
     assert _steps(mined) == "d"
-    assert "shallow" in mined.warnings[0]
+    assert mined.warnings[0].code == "shallow-clone"
 
 
 def test_the_configuration_of_the_user_changes_nothing(years: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -879,3 +888,72 @@ def test_what_cannot_be_done_is_refused_in_one_line(
     assert said in str(done.exception)
     assert "\n" not in str(done.exception)
     assert not os.listdir()
+
+
+# --- messages that say nothing, comments, several processes
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Remove print left in by accident",
+        "fix pyright type errors",
+        "clean up outdated code",
+        "run latest black format",
+        "Fix style issues on master using Black",
+        "fix string concats left over by black",
+        "Merge commit from fork",
+        "chore: fix dead code warnings (#6423)",
+        "WIP: more changes, still debugging",
+    ],
+)
+def test_a_message_that_names_nothing_of_the_code_says_nothing(message: str) -> None:
+    assert says_nothing(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "remove deprecated config.from_json",
+        "clean up open_resource and tests",
+        "fix(cache): skip responses with vary header",
+        "fix typing of send_file",
+        "Fix crash on empty carts",
+        "Merge commit from fork\n\n* fix(cors): use `split` for headers",
+        "perf(router): use concat",
+    ],
+)
+def test_a_message_with_one_telling_word_is_a_query(message: str) -> None:
+    assert not says_nothing(message)
+
+
+def test_a_change_of_comments_alone_is_documentation(shop: Repository) -> None:
+    before = _mine(shop).counts.get("documentation", 0)
+    path = shop.root / "shop" / "cart.py"
+    path.write_text(path.read_text() + "\n\ndef refund(order):\n    # give it back\n    return order\n")
+    shop.commit("Refund whole orders to the customer at once")
+    path.write_text(path.read_text().replace("# give it back", "# give all of it back, at once"))
+    shop.commit("Refunds are explained where the customer gets them")
+    assert _mine(shop).counts["documentation"] == before + 1
+    path.write_text(
+        path.read_text().replace(
+            "    # give all of it back, at once\n    return order", "    # now\n    return [order]"
+        )
+    )
+    shop.commit("Refunds are listed where the customer gets them")
+    mined = _mine(shop)
+    assert mined.counts["documentation"] == before + 1
+    assert mined.queries[0].text == "Refunds are listed where the customer gets them"
+
+
+def test_several_processes_mine_the_same_set(years: Repository, tmp_path: Path) -> None:
+    outputs = []
+    for jobs in ("1", "2", "3"):
+        target = tmp_path / f"jobs{jobs}.jsonl"
+        done = assay(years.root, "eval", "mine", "--jobs", jobs, "-o", target, "--format", "json")
+        assert done.code == 0, done.err
+        report = {name: value for name, value in done.json.items() if name != "written"}
+        outputs.append((target.read_bytes(), report))
+    assert outputs[0] == outputs[1] == outputs[2]
+    limited = [_mine(years, limit=2, jobs=jobs) for jobs in (1, 2)]
+    assert limited[0] == limited[1]

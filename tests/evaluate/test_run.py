@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import sqlite3
@@ -24,7 +25,7 @@ from assay.errors import AssayError
 from assay.evaluate.runs import NoSuchRun, RunInfo, RunStore
 from support.command import COMMAND, ENVIRONMENT
 from support.property_tests import examples
-from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, question, timeless
+from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, codes, messages, question, timeless
 
 MAIN = ("P@10", "R@10", "RR@10", "nDCG@10")
 
@@ -110,18 +111,60 @@ def test_errors_timeouts_and_empty_results_score_0_and_are_counted(bench: Workbe
     assert "no answer within 1 s" in rows["q2"]["error"]
     assert rows["q3"]["error"] == ""
     assert "not a finite number" in rows["q4"]["error"] or "score" in rows["q4"]["error"]
-    assert "the system failed on 3 of 6 queries; they score 0" in told["warnings"]
-    assert told["status"] == "complete"
+    assert "the system failed on 3 of 6 queries; they score 0" in messages(told)
+    assert told["status"] == "failures"
     shown = bench.eval("show")
     assert "failed" in shown.out
-    assert "broken on purpose" in shown.out
+    assert re.search(r"tier +error\n", shown.out)
+    assert re.search(r"question number 1 .* failed .*exit code 1: broken on purpose\n", shown.out)
 
 
-def test_a_system_that_always_fails_is_a_complete_run_of_failures(bench: Workbench) -> None:
+def test_a_system_that_fails_on_the_first_queries_is_stopped_without_a_table(bench: Workbench) -> None:
     bench.questions(12)
-    told = bench.run(bench.script("sys.exit('no')"), "--jobs", "4", code=QUALITY)
+    spec = bench.script("open(here + '/asked', 'a').write('.'); sys.exit('no')")
+    done = bench.eval("run", "--golden", "golden.jsonl", "--system", spec)
+    assert done.code == COULD_NOT_RUN
+    assert "stopped: the system failed on each of the first 5 queries; the last error: exit code 1: no" in done.err
+    assert "RR@10" not in done.out
+    assert len((bench.folder / "asked").read_text()) == 5
+    assert bench.json("show")["status"] == "incomplete"
+
+
+def test_a_system_may_fail_on_every_query_if_it_is_not_to_be_stopped(bench: Workbench) -> None:
+    bench.questions(12)
+    told = bench.run(bench.script("sys.exit('no')"), "--jobs", "4", "--stop-after", "0", code=QUALITY)
     assert told["counts"]["failed"] == 12
+    assert told["status"] == "failures"
     assert {told["metrics"][name] for name in MAIN} == {0.0}
+
+
+def test_failures_after_a_success_do_not_stop_a_run(bench: Workbench) -> None:
+    bench.questions(12)
+    told = bench.run(bench.script("n = query.split()[-1]\nif n != '0': sys.exit('no')\nprint('[]')"), code=QUALITY)
+    assert told["counts"]["failed"] == 11
+    assert told["status"] == "failures"
+
+
+def test_the_time_limit_of_a_run_stops_it_and_resume_goes_on(bench: Workbench) -> None:
+    bench.questions(8)
+    spec = bench.script(
+        "if not os.path.exists(here + '/fast'): time.sleep(0.4)\nprint(json.dumps(['d' + query.split()[-1]]))"
+    )
+    done = bench.eval("run", "--golden", "golden.jsonl", "--system", spec, "--max-time", "1", "--format", "json")
+    assert done.code == COULD_NOT_RUN
+    assert "stopped: the time limit of 1 s (--max-time) is over" in done.err
+    assert 1 <= done.json["counts"]["queries"] - done.json["counts"]["failed"] < 8
+    assert "incomplete-run" in codes(done.json)
+    bench.write("fast", "")
+    assert bench.json("run", "--resume", "latest", "--system", spec)["status"] == "complete"
+
+
+def test_the_time_limit_of_a_run_bounds_its_queries(bench: Workbench) -> None:
+    bench.questions(3)
+    started = time.monotonic()
+    done = bench.eval("run", "--golden", "golden.jsonl", "--system", bench.script("time.sleep(30)"), "--max-time", "1")
+    assert done.code == COULD_NOT_RUN
+    assert time.monotonic() - started < 15
 
 
 def _mortal(bench: Workbench, after: int) -> Path:
@@ -237,9 +280,9 @@ def test_repeating_finds_answers_that_differ(bench: Workbench) -> None:
         "    return ['d1'] + (['x'] * (calls.count(query) - 1) if query.endswith(('3', '5')) else [])\n",
     )
     told = bench.run("python:dice:search", "--repeat", "3")
-    assert "2 queries had different results when repeated: q3, q5" in told["warnings"]
+    assert "2 queries had different results when repeated: q3, q5" in messages(told)
     steady = bench.run(bench.ranking("steady", {"q1": 1}), "--repeat", "3")
-    assert not [warning for warning in steady["warnings"] if "differently" in warning]
+    assert not [warning for warning in messages(steady) if "different" in warning]
 
 
 def test_what_the_answers_say_of_their_system_becomes_part_of_the_run(bench: Workbench) -> None:

@@ -859,15 +859,11 @@ def test_a_function_without_extras_answers_by_retrieving(module: Callable[[str],
         ("def f(query): raise TimeoutError('upstream')", "TimeoutError: upstream"),
         ("def f(query): return 3", "the response must be a list of results"),
         ("def f(query): return None", "the response must be a list of results or an object with one, not null"),
-        (
-            "async def f(query): return []",
-            "the response must be a list of results or an object with one, not coroutine",
-        ),
+        ("async def f(query): raise ValueError('later')", "ValueError: later"),
         ("def f(query): return [{'id': 'a', 'score': float('nan')}]", "result 1: its score"),
         ("def f(query):\n    yield 'a'\n    raise ValueError('late')", "ValueError: late"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:coroutine")
 def test_what_a_function_raises_is_the_failure_of_one_query(
     module: Callable[[str], str], tmp_path: Path, code: str, says: str
 ) -> None:

@@ -188,7 +188,7 @@ def test_the_words_of_headings_count_more_and_for_all_below_them() -> None:
 
 @given(st.text(max_size=200))
 def test_a_section_has_the_terms_of_its_text(text: str) -> None:
-    counts, _ = read(text, ())
+    counts, _, _ = read(text, ())
     expected = terms(text)
     assert counts == {term: expected.count(term) for term in expected}
 
@@ -239,3 +239,10 @@ def test_long_sections_are_not_longer_than_they_have_to_be() -> None:
     text = "line of text\n\n" * 2000
     longest = max(last - first for _, first, last in _sections("text", text))
     assert longest * 7 < splitting.LONG + 100
+
+
+def test_names_are_told_apart_by_whether_they_are_marked_as_code() -> None:
+    _, names, marked = read("Use `url_for`, call run_app() and read about ScyllaDB and other_name.", ())
+    assert {"url_for", "run_app", "ScyllaDB", "other_name"} <= {*names}
+    assert {"url_for", "run_app"} <= marked
+    assert not {"ScyllaDB", "other_name"} & marked

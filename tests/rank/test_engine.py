@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay import open as assay_open
-from assay.core.items import EDGE_TYPES
+from assay.core.items import EDGE_TYPES, PROVENANCES
 from assay.rank.engine import Engine
 from assay.rank.graph import Graph
 from assay.rank.profile import PROFILES, Profile, with_settings
 from assay.rank.query import query_terms
 from assay.rank.signals.lexical import inverse_document_frequency
-from assay.store.edges import DTYPE, Edges
+from assay.store.edges import DTYPE, Edges, from_rows
 from assay.text.terms import terms
 from assay.text.tokens import count
 from support.command import assay
@@ -409,3 +409,16 @@ def test_what_is_remembered_changes_no_answer(repository: Repository, monkeypatc
         monkeypatch.setattr(f"assay.{bound}", 0)
     assert answers() == remembering
     assert remembering[0] == remembering[2] != remembering[1]
+
+
+def test_an_edge_that_a_tool_repeats_counts_once_with_the_larger_weight() -> None:
+    inferred, scip = PROVENANCES.index("inferred"), PROVENANCES.index("scip")
+    calls = EDGE_TYPES["calls"].code
+    rows = [(1, 2, calls, inferred, 0.2, 1, 1), (1, 2, calls, scip, 1.0, 1, -1), (1, 3, calls, scip, 1.0, 2, -1)]
+    edges = from_rows(rows)
+    order = np.argsort(edges["target"], kind="stable").astype("<i4")
+    for factor, second in ((1.0, 1.0), (0.1, 0.2)):
+        graph = Graph(Edges(edges, order), 4, Profile(tool_edges=factor))
+        assert graph.degrees(backwards=False).tolist() == [0, 2, 0, 0]
+        assert graph.degrees(backwards=True).tolist() == [0, 0, 1, 1]
+        assert graph.confidence.tolist() == pytest.approx([0.0, 0.0, second, factor])

@@ -79,7 +79,7 @@ def test_every_signal_is_described_weighted_and_computed(signal: Signal) -> None
 def test_tuning_features_and_channels_follow_from_the_table() -> None:
     assert set(TUNED) <= {setting for signal in SIGNALS for setting in signal.weights}
     assert all(value not in values for value, values in ((SETTINGS[setting], TUNED[setting]) for setting in TUNED))
-    assert HISTORY_SETTINGS == ("channels.history", "history", "touched")
+    assert HISTORY_SETTINGS == ("channels.history", "history", "touched", "recency")
     assert channel_names() == ["names", "lexical", "classes", "central", "clauses", "history", "documents"]
     assert {signal.name for signal in SIGNALS if signal.is_feature} <= set(FEATURES)
 

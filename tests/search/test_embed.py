@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import types
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,10 @@ from assay.search.embed import server as openai
 from assay.search.embed.folder import WordLlama, tensors
 from assay.search.embed.lsa import Sparse
 from assay.search.embed.server import ServerEmbedder
+from assay.store import passages
+from assay.store.passages import ChunkedDocument, PassageFacts, Passages
 from assay.store.vectors import VectorStore
+from assay.text.terms import terms
 from support.model_server import CUT, DROP, ModelServer, Reply, run_model_server
 from support.paths import ROOT
 from support.property_tests import examples
@@ -81,10 +85,6 @@ def test_training_is_deterministic_and_does_not_depend_on_what_came_before() -> 
 def test_the_directions_are_those_of_an_exact_decomposition() -> None:
     model = lsa.train(CORPUS, dimensions=3)
     places = {term: place for place, term in enumerate(model.vocabulary)}
-    from collections import Counter
-
-    from assay.text.terms import terms
-
     counts = np.zeros((len(CORPUS), len(places)))
     for row, text in enumerate(CORPUS):
         for term, count in Counter(terms(text)).items():
@@ -110,6 +110,39 @@ def test_a_large_corpus_is_trained_on_an_even_sample(monkeypatch: pytest.MonkeyP
     model = lsa.train(CORPUS)
     assert len(model.texts) == 4
     assert model.embed(["harbour", "oven"]).any(axis=1).all()
+
+
+def test_passages_are_trained_on_and_embedded_by_their_postings_as_by_their_texts(tmp_path: Path) -> None:
+    def passage(heading: str, text: str) -> PassageFacts:
+        return PassageFacts(text, (heading, "") if heading else (), (1, 2), (0, 9), 0, Counter(terms(text)))
+
+    facts = [passage(f"Chapter {place}" if place % 2 else "", text) for place, text in enumerate(CORPUS)]
+    documents = [ChunkedDocument("ships.md", "markdown", facts[:4]), ChunkedDocument("bread.md", "markdown", facts[4:])]
+    passages.write(tmp_path / "passages.npz", "key", "structure:512", documents)
+    texts = Passages.open(tmp_path / "passages.npz").full_texts()
+    assert list(texts)[:2] == [CORPUS[0], f"Chapter 1\n{CORPUS[1]}"]
+    assert texts[1:3] == list(texts)[1:3]
+    with pytest.raises(IndexError):
+        texts[len(CORPUS)]
+    by_postings, by_texts = lsa.train(texts), lsa.train(list(texts))
+    assert by_postings.name == by_texts.name
+    known = [by_postings.vocabulary.index(term) for term in by_texts.vocabulary]
+    assert len(known) == len(by_postings.vocabulary), "words of paths do not count"
+    assert np.array_equal(by_postings.table[known], by_texts.table)
+    assert np.allclose(by_texts.embed(texts), by_texts.embed(list(texts)), atol=1e-6)
+
+
+def test_a_corpus_beyond_the_sample_of_the_first_iterations_has_nearly_the_same_neighbours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    corpus = [f"{text} {word}" for text in CORPUS for word in ("today", "slowly", "again", "twice")]
+    whole = lsa.train(corpus, dimensions=2)
+    monkeypatch.setattr(lsa, "_SAMPLE", 16)
+    sampled = lsa.train(corpus, dimensions=2)
+    assert sampled.name == whole.name
+    for model in (whole, sampled):
+        ship, sea, oven, flour = model.embed(["ship", "sea", "oven", "flour"])
+        assert min(ship @ sea, oven @ flour) > 0.5 > ship @ oven
 
 
 def test_a_trained_table_is_kept_with_the_vectors_and_used_on_while_it_fits(tmp_path: Path) -> None:

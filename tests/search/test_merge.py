@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import assay as package
 from assay.api import Repository as Opened
+from assay.errors import AssayError
 from assay.search import merge
 from assay.search.code_ranker import CodeCandidates
 from assay.search.filters import Filters
@@ -23,6 +24,7 @@ from support.repository import Repository
 
 MODEL = merge.read_model(
     {
+        "format": merge.FORMAT,
         "slope": 0.5,
         "offset": -1.0,
         "passage": {"base": 0.25, "features": {"blend": [0.4, 2.0], "query length": [0.5, -1.0]}},
@@ -73,6 +75,19 @@ def test_a_score_is_the_probability_by_the_model() -> None:
     assert code.contributions == pytest.approx({"engine": 1.5, "query length": 1.0})
     assert code.score == pytest.approx(1 / (1 + math.exp(-(0.5 * 2.5 - 1.0))))
     assert (code.number, code.lexical) == (10, 1.5), "items are numbered after the passages"
+
+
+def test_a_model_of_another_format_is_refused_with_what_to_do() -> None:
+    with pytest.raises(AssayError, match="format 0, not 1"):
+        merge.read_model({"format": 0})
+
+
+def test_contributions_are_a_mapping_by_feature() -> None:
+    amounts = merge.Contributions(("blend", "path"), np.array([0.5, -1.0]))
+    assert (dict(amounts), len(amounts), amounts["path"]) == ({"blend": 0.5, "path": -1.0}, 2, -1.0)
+    assert amounts == {"path": -1.0, "blend": 0.5}
+    with pytest.raises(KeyError):
+        amounts["engine"]
 
 
 def test_a_missing_feature_contributes_nothing() -> None:

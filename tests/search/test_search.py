@@ -314,6 +314,17 @@ def test_the_table_that_ships_with_assay_finds_what_no_word_and_no_embedder_does
     assert opened.search("giraffe elephant") == [], "a similarity next to nothing is none"
 
 
+def test_general_vectors_are_weighed_by_how_well_the_words_match(opened: Opened) -> None:
+    searcher = opened.searcher()
+    first = len(searcher.search.passages)
+    for query in ("start the pumps", "windmill"):
+        mask = searcher.search.allowed(query, Filters())[:first]
+        _, values = searcher.search.passage_candidates(query, 10, mask, searcher.vector_index, searcher.scores)
+        expected = values["general vector, relative"] * values["lexical"].max()
+        assert values["general vector, relative × lexical match"] == pytest.approx(expected)
+    assert not expected.any(), "no passage has the word"
+
+
 def test_what_no_word_found_must_be_half_as_near_as_the_nearest(opened: Opened) -> None:
     search = opened.searcher(embedder="none").search
     turbine = next(n for n in range(len(search.passages)) if "turbine" in search.passages[n].text)
@@ -385,6 +396,21 @@ def test_vectors_are_made_once_and_follow_the_passages(station: Repository, monk
     assert searched() >= 1, "a small corpus that grew is trained anew; a large one embeds what is new"
     (station.root / ".assay" / "vectors.db").unlink()
     assert searched() > 3
+
+
+@pytest.mark.parametrize("lost", ["file-vectors.npz", "vectors-*.npz", "passages-*.npz"])
+def test_a_repository_is_searchable_without_delay_only_if_all_its_parts_are_stored(
+    station: Repository, lost: str
+) -> None:
+    with package.open(station.root) as repo:
+        assert not repo.is_searchable()
+        repo.search("pumps")
+        assert repo.is_searchable()
+        for path in sorted((station.root / ".assay").glob(lost)):  # each of several vector files counts
+            content = path.read_bytes()
+            path.unlink()
+            assert not repo.is_searchable()
+            path.write_bytes(content)
 
 
 @pytest.mark.parametrize(

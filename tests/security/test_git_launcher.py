@@ -44,6 +44,7 @@ COMMANDS = {
     "tests": ["tests"],
     "tests of files": ["tests", "shop.py"],
     "feedback": ["feedback", "list"],
+    "enrich": ["enrich", "--list"],
     "ingest-scip": ["ingest-scip", "nothing.scip"],
     "init": ["init", "--print"],
     "config": ["config"],

@@ -135,6 +135,7 @@ LINKS = {
     ".assay/learned.db-shm": "empty",
     ".assay/sections.npz": ".bashrc",
     ".assay/history.npz": ".bashrc",
+    ".assay/statements.npz": ".bashrc",
     ".assay/generations/000001": "000001",
     ".assay/generations/000009": "000001",
     ".assay/runs": "runs",
@@ -713,3 +714,32 @@ def test_a_repository_that_was_deleted_is_not_created_again(tmp_path: Path) -> N
         Home.of(gone).prepare()
     ParseCache(gone / ".assay" / "parses.db").put_all([])
     assert not gone.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("passages", lambda array: array + 2**30),  # as row numbers, these would ask for gigabytes
+        ("passages", lambda array: array - 2**30),
+        ("passages", lambda array: array[:-1]),
+        ("term_starts", lambda array: array[::-1].copy()),
+        ("term_starts", lambda array: array * 2**30),
+        ("term_starts", lambda array: array[:-1]),
+        ("counts", lambda array: array[:-1]),
+        ("counts", lambda array: array[:, :1].copy()),
+    ],
+)
+def test_damaged_postings_of_passages_are_an_error_that_says_what_to_do(
+    shop: Repository, name: str, damage: Callable[[arrays.Array], arrays.Array]
+) -> None:
+    shop.index()
+    with package.open(shop.root) as repo:
+        repo.search("session")
+    folder = shop.root / ".assay"
+    (path,) = folder.glob("passages-*.npz")
+    content = {key: array.copy() for key, array in arrays.members(path).items()}
+    arrays.write(path, content | {name: damage(content[name])})
+    for vectors in (*folder.glob("vectors-*.npz"), folder / "vectors.db"):
+        vectors.unlink()
+    with package.open(shop.root) as repo, pytest.raises(UnusableIndex, match="index of passages is damaged"):
+        repo.search("session")

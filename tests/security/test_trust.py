@@ -18,7 +18,14 @@ import pytest
 import assay as package
 from assay.config import configuration as settled
 from assay.config import trust, user
-from assay.config.configuration import AskSettings, ContextSettings, SearchSettings, WorkspaceSettings, load
+from assay.config.configuration import (
+    AskSettings,
+    ContextSettings,
+    EnrichSettings,
+    SearchSettings,
+    WorkspaceSettings,
+    load,
+)
 from assay.config.trust import UntrustedSettings
 from support.agents import over_stdio
 from support.command import COMMAND, ENVIRONMENT, assay
@@ -303,6 +310,7 @@ def test_every_setting_is_known_to_be_harmless_or_risky() -> None:
         "search": SearchSettings,
         "ask": AskSettings,
         "workspace": WorkspaceSettings,
+        "enrich": EnrichSettings,
     }
     assert {*sections, "profile", "classes"} == set(settled._SECTIONS)
     for name, kind in sections.items():

@@ -107,3 +107,13 @@ def timeless(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: timeless(inner) for name, inner in value.items() if name not in TIMES}
     return [timeless(inner) for inner in value] if isinstance(value, list) else value
+
+
+def messages(output: Mapping[str, Any]) -> list[str]:
+    """The messages of the warnings in a command's JSON."""
+    return [warning["message"] for warning in output["warnings"]]
+
+
+def codes(output: Mapping[str, Any]) -> list[str]:
+    """The codes of the warnings in a command's JSON."""
+    return [warning["code"] for warning in output["warnings"]]

@@ -32,7 +32,7 @@ from assay.config.configuration import AskSettings
 from assay.search.embed.embedders import Embedder
 from assay.search.embed.server import Server, ServerFailed, server
 from assay.search.filters import Filters
-from assay.search.hits import SearchHit
+from assay.search.hits import Scored, SearchHit
 from assay.search.service import Searcher
 from assay.store.layout import decode, read_bytes
 from assay.store.passages import Passages
@@ -52,6 +52,7 @@ class Evidence:
     hits: Sequence[SearchHit]
     corpus: str  # human-readable size of what was searched
     embedder: Embedder | None  # of single words and excerpts
+    candidates: Sequence[Scored] = ()  # of the search, code included
 
 
 def evidence(searcher: Searcher, text: str, filters: Filters = Filters()) -> Evidence:  # noqa: B008 (frozen)
@@ -66,7 +67,7 @@ def evidence(searcher: Searcher, text: str, filters: Filters = Filters()) -> Evi
     about_code = not passages or best[True] > _CODE_ADVANTAGE * best[False]
     hits = searcher.read(text, (candidates if about_code else passages)[:PASSAGES])
     question = analyze_question(text, searcher.search, about_code)
-    return Evidence(question, hits, searcher.search.extent, searcher.general)
+    return Evidence(question, hits, searcher.search.extent, searcher.general, candidates)
 
 
 def answer_question(found: Evidence, settings: AskSettings, show: Callable[[str], None] | None = None) -> Reply:

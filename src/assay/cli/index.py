@@ -15,6 +15,7 @@ import click
 
 from assay.api import Repository
 from assay.cli.common import Bar, cluster_option, echo, echo_wrapped, format_option, print_json
+from assay.cli.enrich import print_enrichment
 from assay.cli.options import (
     find_repository,
     may_index,
@@ -234,6 +235,8 @@ def _print_status(status: Status, stale: list[str], root: Path) -> None:
         echo_wrapped(
             f"calls resolved: {status.calls_resolved:.1%} of calls to names defined in this repository ({floor})"
         )
+    if status.enrichment is not None:
+        print_enrichment(status.enrichment)
     if status.edge_types:
         echo_wrapped("\nedges: " + ", ".join(f"{name} {count:,}" for name, count in status.edge_types.items()))
     if status.documents:

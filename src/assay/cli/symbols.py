@@ -1,4 +1,4 @@
-"""Commands about symbols: symbols, why, impact, graph, tests."""
+"""Commands about symbols: symbols, why, impact, graph, owners, tests."""
 
 from __future__ import annotations
 
@@ -36,8 +36,11 @@ from assay.pack.render.diagram import DIAGRAMS
 from assay.rank.explain import render_explanation
 from assay.rank.impact import Affected
 from assay.rank.neighbourhood import SHOWN, Relation
+from assay.rank.owners import Owners
 from assay.rank.symbols import missing
 from assay.serve import json_answers
+from assay.store.links.authors import day
+from assay.text.display import counted
 
 
 @click.command("symbols")
@@ -217,6 +220,8 @@ def graph_command(
 ) -> None:
     """Draw what is around SYMBOL: callers, callees, types, tests, routes, deployments, owners, other services.
 
+    SYMBOL may also be the path of a manifest, dependency:NAME or deployment:PATH#UNIT.
+
     Solid lines are certain, dotted ones inferred. `assay graph Flask.run --format dot | dot -Tsvg > run.svg`
     """
     refresh()
@@ -225,6 +230,55 @@ def graph_command(
         print_json(json_answers.graph(graph))
         return
     echo(DIAGRAMS[form](graph), nl=False)
+
+
+# assay owners
+
+
+@click.command("owners")
+@click.argument("place")
+@question_options
+@limit_option(5, "authors")
+@format_option
+def owners_command(place: str, repo: Repository, refresh: Refresh, limit: int, form: str) -> None:
+    """Name whom to ask about PLACE: its owners by CODEOWNERS, its authors, and its last change.
+
+    PLACE is a file, indexed or not, or a symbol (src/app.py, Flask.run, src/app.py:120). Authors are those of the
+    commits that `assay index` reads; commits by bots, merges and bulk changes do not count. Exit code 1 when nobody is
+    known.
+    """
+    refresh()
+    answers = repo.owners(place)
+    nobody = not any(answer.rules or answer.authors for answer in answers)
+    if form == "json":
+        print_json(json_answers.owners(place, answers))
+    else:
+        for number, answer in enumerate(answers):
+            if number:
+                echo()
+            _print_owners(answer, limit)
+    raise click.exceptions.Exit(1 if nobody else 0)
+
+
+def _print_owners(answer: Owners, limit: int) -> None:
+    echo(answer.place)
+    if not answer.rules:
+        echo_row("  owners   no rule of a CODEOWNERS file matches")
+    for number, rule in enumerate(answer.rules):
+        echo_row(f"  {'owners ' if not number else '       '}  {rule.owner}  {rule.path}:{rule.line} ({rule.pattern})")
+    about = "the file, as no recorded commit touched the symbol itself" if answer.of_file else ""
+    if not answer.authors:
+        echo_row("  authors  no commit of the recorded history changed it")
+    for number, author in enumerate(answer.authors[:limit]):
+        commits = f"{counted(author.commits, 'commit')} ({author.share:.0%}), last {day(author.last)}"
+        echo_row(f"  {'authors' if not number else '       '}  {author.name}  {commits}")
+    if len(answer.authors) > limit:
+        echo_row(f"           and {len(answer.authors) - limit} more")
+    if answer.last:
+        change = answer.last
+        echo_row(f"  changed  {day(change.time)}  {change.commit[:10]}  {change.author}  {change.subject}")
+    if about and answer.authors:
+        echo_row(f"  authors and last change are those of {about}")
 
 
 # assay tests

@@ -8,7 +8,9 @@ line.
 [ask]                defaults of `assay ask`: refusal threshold and model
 [profile.NAME]       a ranking profile: base = "default", and any of its numbers
 [classes.CONCEPT]    phrases of a concept, and the names it has in the code
+[enrich]             programs of `assay enrich`, and whether they may run code of the repository
 [workspace]          repositories that are queried together from this folder
+[flags]              names of the repository's own feature flag calls
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from assay.config import cluster, trust, user
 from assay.config.trust import Risk
 from assay.config.user import BadConfiguration, read_table
 from assay.errors import AssayError
+from assay.index.flag_patterns import is_pattern
 from assay.pack.render import FORMS
 from assay.rank.profile import BASE, DEFAULT, PROFILES, Profile, flatten, from_table, settings_of
 from assay.rank.signals.classes import EquivalenceClass, user_classes
@@ -35,8 +38,8 @@ __all__ = ["NAME", "NONE", "BadConfiguration", "Configuration", "Setting", "load
 NAME = "assay.toml"
 BUILT_IN = "built in"
 USER = "user configuration"
-_SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace")
-_USER_SECTIONS = ("context", "search", "ask", user.SERVERS, cluster.SECTION)
+_SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace", "enrich", "flags")
+_USER_SECTIONS = ("context", "search", "ask", "enrich", user.SERVERS, cluster.SECTION)
 # key variable → setting of its server: a key never goes to a server that another file or an option names
 _KEYS = {"embedder_key_variable": "embedder", "reranker_key_variable": "reranker", "model_key_variable": "model"}
 _MINIMUM = {"budget": 0, "k": 1}
@@ -104,6 +107,21 @@ class WorkspaceSettings:
     roots: tuple[str, ...] = ()  # relative `path` or `label=path`, see roots.py
 
 
+@dataclass(frozen=True, slots=True)
+class EnrichSettings:
+    """Tools that `assay enrich` may start."""
+
+    allow_build: bool = False  # tools may run code of the repository: builds, macros
+    programs: Mapping[str, str] = field(default_factory=dict)  # absolute paths by name of tool or program
+
+
+@dataclass(frozen=True, slots=True)
+class FlagSettings:
+    """Feature flags that an index looks for beside those of known libraries."""
+
+    patterns: tuple[str, ...] = ()  # names of calls, see index/flag_patterns.py
+
+
 _SEARCH = dataclasses.asdict(SearchSettings())
 _ASK = dataclasses.asdict(AskSettings())
 
@@ -127,6 +145,8 @@ class Configuration:
     own: Mapping[str, Any] = field(default_factory=dict)
     risks: tuple[Risk, ...] = ()
     ignored: tuple[Risk, ...] = ()
+    enrich: EnrichSettings = EnrichSettings()
+    flags: FlagSettings = FlagSettings()
 
     @property
     def ignored_settings(self) -> list[str]:
@@ -180,6 +200,8 @@ def load(root: Path | None) -> Configuration:
         above.profiles, above.classes, given,
         WorkspaceSettings(tuple(given.get("workspace", {}).get("roots", ()))),
         own, risks, ignored,
+        EnrichSettings(**_pick(below.enrich, own, "enrich") | _pick(above.enrich, given, "enrich")),
+        FlagSettings(tuple(given.get("flags", {}).get("patterns", ()))),
     )  # fmt: skip
     if ignored:
         trust.announce(_ignored_message(path, configuration.ignored_settings))
@@ -218,7 +240,10 @@ class _Parsed:
         classes = _parse_rows(rows, lambda concept, row: user_classes({concept: row}, str(path))[0], problems)
         self.classes = tuple(classes.values())
         self.search = checked("search", _SEARCH)
+        rows = sections.get("enrich", {})
+        self.enrich = _parse_rows(rows, lambda key, value: _enrich_setting(path, key, value), problems)
         _parse_rows(sections.get("workspace", {}), lambda key, value: _roots(path, key, value), problems)
+        _parse_rows(sections.get("flags", {}), lambda key, value: _patterns(path, key, value), problems)
 
 
 def _bind_keys(table: Mapping[str, Any], above: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -264,6 +289,19 @@ def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any
     return _checked(location, settings, key, value)
 
 
+def _enrich_setting(path: Path, key: str, value: Any) -> Any:
+    """Validate a setting of [enrich]."""
+    location = f"{path}: [enrich]"
+    require_name("setting", key, ("allow_build", "programs"), location)
+    if key == "allow_build":
+        if not isinstance(value, bool):
+            raise AssayError(f"{location} allow_build must be true or false, not {value!r}")
+        return value
+    if not isinstance(value, dict) or not all(isinstance(program, str) for program in value.values()):
+        raise AssayError(f'{location} programs must be a table of paths, for example {{ gopls = "/opt/go/bin/gopls" }}')
+    return value
+
+
 def _roots(path: Path, key: str, value: Any) -> tuple[str, ...]:
     location = f"{path}: [workspace]"
     require_name("setting", key, ("roots",), location)
@@ -271,6 +309,14 @@ def _roots(path: Path, key: str, value: Any) -> tuple[str, ...]:
         raise AssayError(
             f'{location} roots must be a list of folders, for example ["../api", "docs=../handbook"], not {value!r}'
         )
+    return tuple(value)
+
+
+def _patterns(path: Path, key: str, value: Any) -> tuple[str, ...]:
+    location = f"{path}: [flags]"
+    require_name("setting", key, ("patterns",), location)
+    if not isinstance(value, list) or not all(is_pattern(pattern) for pattern in value):
+        raise AssayError(f'{location} patterns must be names of calls, for example ["my_flags.is_on"], not {value!r}')
     return tuple(value)
 
 
@@ -323,7 +369,7 @@ def settings(configuration: Configuration) -> list[Setting]:
     """List all effective settings: [context], [search], [ask], the active profile, own profiles and classes."""
     given, context = configuration.given, configuration.context
     rows: list[Setting] = []
-    for title in ("context", "search", "ask", "workspace"):
+    for title in ("context", "search", "ask", "enrich", "workspace", "flags"):
         values = dataclasses.asdict(getattr(configuration, title))
         rows += _settings((title,), values, given.get(title, {}), "default", user.section(configuration.own, title))
     own = given.get("profile", {})

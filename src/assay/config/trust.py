@@ -140,6 +140,19 @@ def _judge_roots(value: Any, _rows: Mapping[str, Any], folder: Path) -> Iterator
             yield root, f"indexes {_unspoofable(path)} as well, and keeps an index in it", path
 
 
+def _judge_build(value: Any, _rows: Mapping[str, Any], _folder: Path) -> Iterator[tuple[Any, str, str]]:
+    if value is not False:
+        yield value, "lets the tools of `assay enrich` run code of the repository: builds, build scripts, macros", ""
+
+
+def _judge_programs(value: Any, _rows: Mapping[str, Any], folder: Path) -> Iterator[tuple[Any, str, str]]:
+    """Yield the programs that `assay enrich` would start, with the paths that they resolve to."""
+    programs = value.values() if isinstance(value, dict) else ()
+    paths = [_resolve(folder, path) for path in programs if isinstance(path, str)]
+    if paths:
+        yield value, f"starts {', '.join(map(_unspoofable, paths))} when you run assay enrich", "\n".join(paths)
+
+
 def _unknown(value: Any, _rows: Mapping[str, Any], _folder: Path) -> Iterator[tuple[Any, str, str]]:
     yield value, "is not known to be harmless", ""
 
@@ -179,9 +192,12 @@ _RISKY: dict[tuple[str, str], Judge] = {
     ("ask", "model"): partial(_judge_spec, "every question and the passages found for it"),
     ("ask", "model_key_variable"): partial(_judge_key, "model"),
     ("workspace", "roots"): _judge_roots,
+    ("enrich", "allow_build"): _judge_build,
+    ("enrich", "programs"): _judge_programs,
 }
 # Harmless settings; an empty set means the whole section.
 _HARMLESS: dict[str, frozenset[str]] = {
+    "flags": frozenset({"patterns"}),
     "context": frozenset(),
     "profile": frozenset(),
     "classes": frozenset(),

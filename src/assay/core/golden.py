@@ -70,6 +70,9 @@ class GoldenSet:
 
 # Responses of a system: hits in rank order, optionally an answer with citations
 
+COST = "cost"  # in the metadata of a response
+LONGEST_HIT_TEXT = 50_000  # characters kept of a hit: a whole module; more than any token budget shows
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -84,6 +87,7 @@ class Hit:
     score: float | None = None
     tokens: int = 0
     page: int = 0  # from 1; 0 = unknown or none
+    text: str = ""  # as returned, for phrases and token counts; at most LONGEST_HIT_TEXT
 
     @property
     def document(self) -> str:
@@ -132,6 +136,12 @@ class Response:
     config: dict[str, Any] = field(default_factory=dict)  # metadata reported by the system, e.g. chunker_version
     error: str = ""
     latency_ms: float = 0.0
+
+    @property
+    def cost(self) -> float | None:
+        """Cost of the response in the currency of the system, if it reports one."""
+        cost = self.config.get(COST)
+        return float(cost) if isinstance(cost, int | float) else None
 
     @property
     def refused(self) -> bool:

@@ -163,9 +163,14 @@ def passage_id(path: str, headings: tuple[str, ...], text: str, chunker: str, nt
 
     Changes elsewhere in the file do not affect it. `nth` distinguishes equal passages under the same headings.
     """
-    location = "/".join(_NOT_IN_SLUG.sub("-", heading.lower()).strip("-")[:_MAX_SLUG] for heading in headings)
+    location = heading_slug(headings)
     digest = blake2b(f"{chunker}\n{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
     return f"{path}#{location}:{digest}" + (f"~{nth}" if nth > 1 else "")
+
+
+def heading_slug(headings: tuple[str, ...]) -> str:
+    """Return the heading path of a section as it stands in ids: `loading/from-a-file`."""
+    return "/".join(_NOT_IN_SLUG.sub("-", heading.lower()).strip("-")[:_MAX_SLUG] for heading in headings)
 
 
 def is_passage_id(id: str) -> bool:

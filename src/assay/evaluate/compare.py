@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.cautions import Caution, as_json
 from assay.core.golden import Expected, GoldenQuery, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import Judged, judge
 from assay.evaluate.matching import MATCHERS, matcher
-from assay.evaluate.metrics import Measure, defaults, parse, rounded
+from assay.evaluate.metrics import Measure, defaults, mean, parse, rounded
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import Scores, main_measures, matched_ranks, score_run
+from assay.evaluate.scores import Scores, main_measures, matched_ranks, pool_scores, score_run
 from assay.evaluate.statistics import Paired, holm, paired
+from assay.evaluate.verdicts import verdict
 
 _HASH_SHOWN = 12  # characters of a hash in messages
 
@@ -148,7 +151,9 @@ class Comparison:
     adjusted: dict[str, float]  # Holm-adjusted p over the metrics shown
     notes: dict[str, str] = field(default_factory=dict)
     chunker_version_match: str = "exact"
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caution, ...] = ()
+    tolerance: float = 0.0  # differences up to this are accepted
+    refusals: dict[int, tuple[bool, bool]] = field(default_factory=dict)  # of queries to refuse: refused in a, in b
 
     @property
     def counts(self) -> dict[str, int]:
@@ -173,10 +178,12 @@ def compare_scores(
     measures: Sequence[Measure] | None = None,
     clusters: dict[str, str] | None = None,
     force: bool = False,
+    only: Collection[str] | None = None,
 ) -> Comparison:
     """Compare two runs query by query.
 
-    Raise NotComparable for different golden sets, matching, k or status; with `force`, warn instead.
+    Raise NotComparable for different golden sets, matching, k or status; with `force`, warn instead. `only` are the
+    ids of the queries to compare, by default all.
     """
     reasons = _differences(a, b)
     if reasons and not force:
@@ -184,6 +191,8 @@ def compare_scores(
             f"runs {a.run_id} and {b.run_id} are not comparable: {'; '.join(reasons)}. --force compares what they share, with a banner."
         )
     queries = a.queries if a.queries == b.queries else _common_queries(a.queries, b.queries)
+    if only is not None:
+        queries = tuple(query for query in queries if query in only)
     if not queries:
         raise NotComparable(f"runs {a.run_id} and {b.run_id} have no query in common")
     a_rows, b_rows = a.rows(queries), b.rows(queries)
@@ -195,21 +204,33 @@ def compare_scores(
     statistics = {name: pair for name, pair in statistics.items() if pair.n}
     k = min(a.k, b.k)
     a_rank, b_rank = (np.where(ranks <= k, ranks, 0) for ranks in (a.first_rank[a_rows], b.first_rank[b_rows]))
+    kinds = classify_changes(a_rank, b_rank)
+    refusals = _compare_refusals(a.refusals[a_rows], b.refusals[b_rows], kinds)
     return Comparison(
-        a=a, b=b, queries=queries, kinds=classify_changes(a_rank, b_rank), a_rank=a_rank, b_rank=b_rank, statistics=statistics,
-        adjusted=holm({name: pair.p for name, pair in statistics.items()}), warnings=tuple(f"forced: {reason}" for reason in reasons),
+        a=a, b=b, queries=queries, kinds=kinds, a_rank=a_rank, b_rank=b_rank, statistics=statistics,
+        adjusted=holm({name: pair.p for name, pair in statistics.items()}), refusals=refusals,
+        warnings=(*_forced(reasons), *_cautions(a, b)),
     )  # fmt: skip
+
+
+def _compare_refusals(
+    a: NDArray[np.float64], b: NDArray[np.float64], kinds: NDArray[np.int8]
+) -> dict[int, tuple[bool, bool]]:
+    """Set the kinds of queries to refuse, which have no ranks; return whether each was refused in a and in b."""
+    measured = ~(np.isnan(a) | np.isnan(b))
+    kinds[measured & (b > a)] = KINDS.index("Win")
+    kinds[measured & (b < a)] = KINDS.index("Regression")
+    return {number: (bool(a[number]), bool(b[number])) for number in np.flatnonzero(measured).tolist()}
 
 
 def _shared_measures(a: Scores, b: Scores, measures: Sequence[Measure] | None) -> list[str]:
     """Return the measures to compare; raise NotComparable if a requested one is not in both runs."""
+    present = a.values.keys() & b.values.keys()
     names = [str(measure) for measure in measures or default_measures(a, b)]
-    shared = [name for name in names if name in a.values and name in b.values]
+    shared = [name for name in names if name in present]
     if measures and len(shared) < len(names):
         missing = [name for name in names if name not in shared]
-        raise NotComparable(
-            f"{', '.join(missing)}: not in both runs; they have {', '.join(sorted(a.values.keys() & b.values.keys()))}"
-        )
+        raise NotComparable(f"{', '.join(missing)}: not in both runs; they have {', '.join(sorted(present))}")
     return shared
 
 
@@ -235,6 +256,7 @@ def compare_runs(
     measures: Sequence[Measure] | None = None,
     strict_chunker_version: bool = False,
     force: bool = False,
+    only: Collection[str] | None = None,
 ) -> Comparison:
     """Compare two stored runs.
 
@@ -251,13 +273,48 @@ def compare_runs(
     side_a, side_b = sides or (None, None)
     scores_a = score_run(store, a, measures, side_a.judged() if side_a else None)
     scores_b = score_run(store, b, measures, side_b.judged() if side_b else None)
-    comparison = compare_scores(scores_a, scores_b, measures, _clusters_by_query(store, a, scores_a), force)
+    comparison = compare_scores(scores_a, scores_b, measures, _clusters_by_query(store, a, scores_a), force, only)
     return replace(
         comparison,
         notes=_notes(comparison, *(rank_lookup(store, run, side) for run, side in ((a, side_a), (b, side_b)))),
         chunker_version_match="fallback_doc_span" if sides else "exact",
-        warnings=(*comparison.warnings, *(_chunker_warnings(a, b, sides) if sides else ())),
+        warnings=(*comparison.warnings, *(_chunker_cautions(a, b, sides) if sides else ())),
     )
+
+
+def compare_sets(
+    store: RunStore,
+    pairs: Sequence[tuple[RunInfo, RunInfo]],
+    measures: Sequence[Measure] | None = None,
+    force: bool = False,
+) -> Comparison:
+    """Compare runs on several golden sets as one comparison, from the first to the second of each pair.
+
+    Queries are pooled. Those of one repository, else of one set, are a cluster: they are not independent.
+    """
+    if len(pairs) == 1:
+        return compare_runs(store, *pairs[0], measures, force=force)
+    names = _set_names([store.golden_path(a) for a, _ in pairs])
+    clusters: dict[str, str] = {}
+    sides: tuple[dict[str, Scores], dict[str, Scores]] = ({}, {})
+    for name, pair in zip(names, pairs, strict=True):
+        for side, run in zip(sides, pair, strict=True):
+            side[name] = score_run(store, run, measures)
+            repositories = store.repositories(run)
+            clusters |= {
+                f"{name}/{query}": repository or name
+                for query, repository in zip(side[name].queries, repositories, strict=True)
+            }
+    return compare_scores(pool_scores(sides[0]), pool_scores(sides[1]), measures, clusters, force)
+
+
+def _set_names(paths: Sequence[str]) -> list[str]:
+    """Return short, distinct names of golden sets."""
+    names: list[str] = []
+    for path in paths:
+        stem = PurePath(path).name.partition(".")[0] or "set"
+        names.append(stem if stem not in names else f"{stem}-{len(names) + 1}")
+    return names
 
 
 def compare_with_baseline(
@@ -266,6 +323,7 @@ def compare_with_baseline(
     run: RunInfo,
     measures: Sequence[Measure] | None = None,
     force: bool = False,
+    only: Collection[str] | None = None,
 ) -> Comparison:
     """Compare a baseline file with a stored run.
 
@@ -280,9 +338,13 @@ def compare_with_baseline(
         raise NotComparable(
             f"not comparable: {reasons[0]}, so chunk ids differ. Compare two stored runs instead, or set a new baseline."
         )
+    if measures:  # without cut-off, such as MRR: at that of the baseline, which has no other figures
+        at_k = {name.rpartition("@")[0]: name for name in baseline.values if name.endswith(f"@{baseline.k}")}
+        names = [name if (name := str(measure)) in baseline.values else at_k.get(name, name) for measure in measures]
+        measures = [parse(name) for name in names]
     scores = score_run(store, run, measures)
-    comparison = compare_scores(baseline, scores, measures, _clusters_by_query(store, run, scores), force)
-    return replace(comparison, warnings=(*comparison.warnings, *(f"forced: {reason}" for reason in reasons)))
+    comparison = compare_scores(baseline, scores, measures, _clusters_by_query(store, run, scores), force, only)
+    return replace(comparison, warnings=(*comparison.warnings, *_forced(reasons)))
 
 
 def _clusters_by_query(store: RunStore, run: RunInfo, scores: Scores) -> dict[str, str] | None:
@@ -291,13 +353,19 @@ def _clusters_by_query(store: RunStore, run: RunInfo, scores: Scores) -> dict[st
     return dict(zip(scores.queries, repositories, strict=True)) if len(set(repositories)) > 1 else None
 
 
-def _chunker_warnings(a: RunInfo, b: RunInfo, sides: tuple[SpanRun, SpanRun]) -> list[str]:
+def _forced(reasons: Iterable[str]) -> tuple[Caution, ...]:
+    return tuple(Caution("forced", f"forced: {reason}") for reason in reasons)
+
+
+def _chunker_cautions(a: RunInfo, b: RunInfo, sides: tuple[SpanRun, SpanRun]) -> list[Caution]:
     versions = f"{a.chunker_version or '?'} → {b.chunker_version or '?'}"
-    warnings = [f"chunker versions differ ({versions}): chunks matched by document and ≥ 50 % span overlap"]
+    message = f"chunker versions differ ({versions}): chunks matched by document and ≥ 50 % span overlap"
+    cautions = [Caution("chunker-versions", message)]
     without_span = max(side.unknown for side in sides)
-    return warnings + [
-        f"{without_span} expected chunks have no known span and cannot be matched across chunkers"
-    ] * bool(without_span)
+    if without_span:
+        message = f"{without_span} expected chunks have no known span and cannot be matched across chunkers"
+        cautions.append(Caution("unknown-spans", message))
+    return cautions
 
 
 def _differences(a: Scores, b: Scores) -> list[str]:
@@ -309,8 +377,19 @@ def _differences(a: Scores, b: Scores) -> list[str]:
         reasons.append(f"matching {a.matching} and {b.matching}")
     if a.k != b.k:
         reasons.append(f"k {a.k} and {b.k}")
-    reasons += [f"run {run.run_id} is {run.status}" for run in (a, b) if run.status != "complete"]
+    reasons += [f"run {run.run_id} is {run.status}" for run in (a, b) if run.status in ("running", "incomplete")]
     return reasons
+
+
+def _cautions(a: Scores, b: Scores) -> list[Caution]:
+    cautions = []
+    if a.run_id == b.run_id:
+        cautions.append(Caution("same-run", f"run {a.run_id} is compared with itself: nothing can differ"))
+    for run in (a, b):
+        if run.status == "failures":
+            message = f"the system failed on some queries in run {run.run_id}; they score 0"
+            cautions.append(Caution("failed-queries", message))
+    return cautions
 
 
 def _common_queries(a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
@@ -356,23 +435,34 @@ def comparison_json(comparison: Comparison, texts: dict[str, str] | None = None)
     return {
         "run_a": a.run_id,
         "run_b": b.run_id,
-        "aggregate_a": {name: value for name, value in a.means.items() if name in measured},
-        "aggregate_b": {name: value for name, value in b.means.items() if name in measured},
+        "aggregate_a": {name: value for name, value in _means(comparison, a).items() if name in measured},
+        "aggregate_b": {name: value for name, value in _means(comparison, b).items() if name in measured},
         "deltas": deltas(comparison),
         "statistics": {
-            name: statistics_json(pair, comparison.adjusted[name]) for name, pair in comparison.statistics.items()
+            name: statistics_json(pair, comparison.adjusted[name])
+            | {"verdict": verdict(name, pair, comparison.adjusted[name], comparison.tolerance)}
+            for name, pair in comparison.statistics.items()
         },
         "counts": comparison.counts,
         "causes": config_differences(a.config, b.config),
         "per_query": _query_rows(comparison, main or list(comparison.statistics), texts),
-        "warnings": list(comparison.warnings),
+        "warnings": as_json(comparison.warnings),
     }
+
+
+def _means(comparison: Comparison, scores: Scores) -> dict[str, float | None]:
+    """Return the means of a run over the compared queries."""
+    if len(comparison.queries) == len(scores.queries):
+        return scores.means
+    rows = scores.rows(comparison.queries)
+    return {name: mean(values[rows]) for name, values in scores.values.items()}
 
 
 def _query_rows(comparison: Comparison, names: Sequence[str], texts: dict[str, str] | None) -> list[dict[str, Any]]:
     """Return each query's kind, ranks, note and figures."""
     figures_a, figures_b = (_query_figures(run, comparison.queries, names) for run in (comparison.a, comparison.b))
     ranks_a, ranks_b = comparison.a_rank.astype(int).tolist(), comparison.b_rank.astype(int).tolist()
+    refusals = comparison.refusals
     return [
         {
             "query_id": query,
@@ -384,8 +474,9 @@ def _query_rows(comparison: Comparison, names: Sequence[str], texts: dict[str, s
             "b": of_b,
         }
         | ({} if texts is None else {"text": texts.get(query, "")})
-        for query, kind, rank_a, rank_b, of_a, of_b in zip(
-            comparison.queries, comparison.kinds.tolist(), ranks_a, ranks_b, figures_a, figures_b, strict=True
+        | (dict(zip(("a_refused", "b_refused"), refusals[number], strict=True)) if number in refusals else {})
+        for number, (query, kind, rank_a, rank_b, of_a, of_b) in enumerate(
+            zip(comparison.queries, comparison.kinds.tolist(), ranks_a, ranks_b, figures_a, figures_b, strict=True)
         )
     ]
 
@@ -414,13 +505,6 @@ def statistics_json(pair: Paired, adjusted: float) -> dict[str, Any]:
         "wins": pair.wins, "losses": pair.losses, "ties": pair.ties, "detectable": rounded(pair.detectable),
         "clusters": pair.clusters, "method": pair.method,
     }  # fmt: skip
-
-
-def is_improvement(name: str, delta: float) -> bool | None:
-    """Return True when a change improves this metric, False when it worsens it, None for no change."""
-    if abs(delta) < 1e-12:
-        return None
-    return (delta > 0) == parse(name).higher_is_better
 
 
 def _query_figures(scores: Scores, queries: Sequence[str], names: Sequence[str]) -> list[dict[str, float | None]]:

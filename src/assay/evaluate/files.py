@@ -1,12 +1,14 @@
-"""Files that evaluation commands write, and paths confined to the repository."""
+"""Files that evaluation commands list and write, and paths confined to the repository."""
 
 from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from assay.errors import AssayError
+from assay.git import Listing
 from assay.system.files import atomic_write
 
 
@@ -32,6 +34,18 @@ def write_output(path: Path, text: str, append: bool = False, hint: str = "") ->
             file.write(text)
     except OSError as error:
         raise AssayError(f"{path}: cannot be written ({error.strerror or error}){hint}") from None
+
+
+def list_files(folder: Path) -> Iterator[str]:
+    """Yield the paths of the files below a folder: those that git lists, else all outside hidden folders."""
+    git_paths = Listing(folder).paths()
+    if git_paths is not None:
+        yield from git_paths
+        return
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            yield (Path(place) / name).relative_to(folder).as_posix()
 
 
 def repository_file(root: Path, name: str) -> Path:

@@ -19,13 +19,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from assay.core.cautions import Caution, as_json
 from assay.core.golden import GoldenSet
 from assay.errors import AssayError
 from assay.evaluate.compare import KINDS, Comparison, compare_runs, compare_with_baseline
 from assay.evaluate.markdown import cell
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import defaults, parse, rounded
-from assay.evaluate.run import Plan
+from assay.evaluate.run import FAILURES, Plan
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, main_measures, read_baseline, score_run
 
@@ -67,12 +68,17 @@ class Gated:
         return all(check.passed for check in self.checks)
 
     @property
-    def warnings(self) -> Sequence[str]:
+    def warnings(self) -> Sequence[Caution]:
         return self.comparison.warnings if self.comparison else ()
 
     def as_json(self) -> dict[str, Any]:
         checks = [asdict(check) for check in self.checks]
-        return {"run_id": self.scores.run_id, "passed": self.passed, "checks": checks, "warnings": list(self.warnings)}
+        return {
+            "run_id": self.scores.run_id,
+            "passed": self.passed,
+            "checks": checks,
+            "warnings": as_json(self.warnings),
+        }
 
 
 def parse_floors(texts: Sequence[str]) -> dict[str, float]:
@@ -105,30 +111,37 @@ def comparable_plan(golden: GoldenSet, baseline: str | None, root: Path) -> Plan
 
 def gate_run(store: RunStore, info: RunInfo, rules: Rules, baseline: str | None, root: Path, force: bool) -> Gated:
     """Check a stored run against the rules and the named or default baseline, a file or another run."""
+    file = baseline_file(baseline, root)
+    if file is not None:
+        return gate_against(store, info, rules, read_baseline(file), force)
+    return gate_against(store, info, rules, store.find(baseline) if baseline else None, force)
+
+
+def gate_against(
+    store: RunStore, info: RunInfo, rules: Rules, baseline: Scores | RunInfo | None, force: bool = False
+) -> Gated:
+    """Check a stored run against the rules and a baseline: the scores of a file, or another run of the store."""
     names = dict.fromkeys([*map(str, defaults(info.k)), *rules.floors, *rules.guarded])
     scores = score_run(store, info, [parse(name) for name in names])
     guarded = [str(parse(name)) for name in rules.guarded] or [
         name for name in map(str, main_measures(scores.k)) if scores.means[name] is not None
     ]
-    comparison = _compare(store, info, baseline, root, guarded, force)
+    comparison = _compare(store, info, baseline, guarded, force) if baseline is not None else None
     checks = gate(scores, replace(rules, guarded=guarded), comparison, store.tagged(info, CRITICAL))
     return Gated(scores, checks, comparison)
 
 
 def _compare(
-    store: RunStore, info: RunInfo, baseline: str | None, root: Path, guarded: Sequence[str], force: bool
-) -> Comparison | None:
-    file = baseline_file(baseline, root)
-    if file is None and baseline is None:
-        return None
+    store: RunStore, info: RunInfo, baseline: Scores | RunInfo, guarded: Sequence[str], force: bool
+) -> Comparison:
     if not guarded:
         raise AssayError(
             "no query of this golden set has ranked expectations: name the measures, as in --guard refusal_correctness"
         )
     measures = [parse(name) for name in guarded]
-    if file is not None:
-        return compare_with_baseline(store, read_baseline(file), info, measures, force)
-    return compare_runs(store, store.find(baseline or ""), info, measures, force=force)
+    if isinstance(baseline, Scores):
+        return compare_with_baseline(store, baseline, info, measures, force)
+    return compare_runs(store, baseline, info, measures, force=force)
 
 
 def gate(
@@ -145,10 +158,10 @@ def gate(
 
 def _check_complete(scores: Scores) -> Check:
     failed = int(np.nansum(scores.values.get("failure_rate", np.zeros(1))))
-    note = f"; the system failed on {failed}, which score 0" if failed else ""
-    return Check(
-        "run is complete", scores.status == "complete", f"{len(scores.queries)} queries, {scores.status}{note}"
+    note = {"complete": "", FAILURES: f"; the system failed on {failed} of them"}.get(
+        scores.status, f", {scores.status}"
     )
+    return Check("run is complete", scores.status == "complete", f"{len(scores.queries)} queries{note}")
 
 
 def _check_floor(scores: Scores, name: str, minimum: float) -> Check:

@@ -18,6 +18,7 @@ from assay.evaluate.matching import MATCHERS, Matcher
 from assay.text.markup import paragraphs
 from assay.text.prose import sentences
 from assay.text.terms import telling_terms, terms
+from assay.text.tokens import count
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -81,6 +82,7 @@ class Judged:
     main: Level
     documents: Level | None = None  # document level, when the golden set has document expectations
     facts: dict[str, Floats] = field(default_factory=dict)
+    tokens: Ints | None = None  # of every result, query by query; None when nothing is known of any
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -93,6 +95,7 @@ class Judged:
     def arrays(self) -> dict[str, NDArray[Any]]:
         named: dict[str, NDArray[Any]] = {"returned": self.returned}
         named |= {f"fact.{name}": values for name, values in self.facts.items()}
+        named |= {} if self.tokens is None else {"tokens": self.tokens}
         named |= _level_arrays("main", self.main)
         if self.documents is self.main:
             named[_SAME] = np.array([], dtype=np.int32)
@@ -107,7 +110,7 @@ class Judged:
         documents = main if _SAME in arrays else None
         if "documents.wanted.owner" in arrays:
             documents = _level(arrays, "documents")
-        return cls(queries, arrays["returned"], main, documents, facts)
+        return cls(queries, arrays["returned"], main, documents, facts, arrays.get("tokens"))
 
 
 def _level_arrays(name: str, level: Level) -> dict[str, NDArray[Any]]:
@@ -170,7 +173,7 @@ def _cited_sentences(text: str) -> Iterator[tuple[str, list[int]]]:
 
 # judging hits, and per-query facts
 
-JUDGING_VERSION = 2  # increment when stored judged arrays would be computed differently
+JUDGING_VERSION = 3  # increment when stored judged arrays would be computed differently
 
 Row = tuple[int, int, int]  # query number, rank, grade
 
@@ -186,7 +189,33 @@ def judge(queries: Sequence[GoldenQuery], responses: Sequence[Response], matcher
     for number, (query, response) in enumerate(zip(queries, responses, strict=True)):
         for name, value in _facts(query, response, level, matcher).items():
             facts[name][number] = value
-    return Judged(tuple(query.id for query in queries), returned, main, documents, facts)
+    return Judged(tuple(query.id for query in queries), returned, main, documents, facts, hit_tokens(responses))
+
+
+_TOKENS_PER_LINE = 13  # of code: 13.5 on average over our own source, by `text.tokens`
+
+
+def hit_tokens(responses: Sequence[Response]) -> Ints | None:
+    """Return the tokens of every hit, in order: as reported, else of its text, else estimated from its lines.
+
+    A hit of which none is known counts as much as the median of the others. None when nothing is known of any.
+    """
+    tokens = np.array([_known_tokens(hit) for response in responses for hit in response.hits], dtype=np.int32)
+    sizes = tokens[tokens > 0]
+    if not len(sizes):
+        return None
+    return np.where(tokens > 0, tokens, np.int32(np.median(sizes))).astype(np.int32)
+
+
+def _known_tokens(hit: Hit) -> int:
+    if hit.tokens:
+        return min(hit.tokens, _MOST_TOKENS)
+    if hit.text:
+        return count(hit.text)
+    return min((hit.end - hit.start + 1) * _TOKENS_PER_LINE, _MOST_TOKENS) if hit.start else 0
+
+
+_MOST_TOKENS = 1_000_000_000  # per hit: what a system reports may be anything
 
 
 def _judge_level(queries: Sequence[GoldenQuery], responses: Sequence[Response], matcher: Matcher, level: str) -> Level:
@@ -287,7 +316,7 @@ class Pairing:
 
 _FACT_NAMES = (
     "citation_coverage", "groundedness", "support", "refusal_correctness", "unsupported_answer", "over_refusal", "closest",
-    "empty_result_rate", "failure_rate", "duplicate_rate", "token_efficiency", "latency_ms",
+    "phrase_recall", "empty_result_rate", "failure_rate", "duplicate_rate", "token_efficiency", "latency_ms", "tokens", "cost",
 )  # fmt: skip
 
 
@@ -296,6 +325,12 @@ def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher)
     facts = {"empty_result_rate": float(not response.hits), "failure_rate": float(bool(response.error))}
     if response.latency_ms:  # TREC run files have none
         facts["latency_ms"] = response.latency_ms
+    if response.tokens is not None:
+        facts["tokens"] = float(response.tokens)
+    if response.cost is not None:
+        facts["cost"] = response.cost
+    if query.must_contain and (texts := _returned_texts(response)):
+        facts["phrase_recall"] = sum(says(texts, phrase) for phrase in query.must_contain) / len(query.must_contain)
     if response.hits:
         facts["duplicate_rate"] = 1 - len({hit.id for hit in response.hits}) / len(response.hits)
     if query.refuse:
@@ -320,6 +355,12 @@ def _answer_facts(query: GoldenQuery, answer: Answer, retrieved: set[str]) -> di
             facts["support"] = supported
     complete = all(says(answer.text, phrase) for phrase in query.must_contain)
     return facts | {"groundedness": float(complete and not any(says(answer.text, part) for part in query.forbidden))}
+
+
+def _returned_texts(response: Response) -> str:
+    """Return the answer and the texts of the hits, on lines of their own."""
+    answer = response.answer.text if response.answer is not None else ""
+    return "\n\0\n".join(filter(None, [answer, *(hit.text for hit in response.hits)]))
 
 
 def _is_closest(response: Response) -> bool:

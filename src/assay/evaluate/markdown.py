@@ -15,6 +15,7 @@ from typing import Any
 
 from assay.errors import AssayError
 from assay.evaluate.files import write_output, write_text
+from assay.evaluate.verdicts import BETTER, NOT_SHOWN, SIGNS, WEAK, WORSE
 from assay.system.inputs import read_text
 
 _TASK_COLUMN_WIDTH = 60  # characters
@@ -48,10 +49,10 @@ def findings(run: Mapping[str, Any]) -> str:
         if run.get(key):
             parts += [f"## {title}", "", _group_table(run[key], names), ""]
     parts += ["## Per query", "", _query_table(run["queries"], names), ""]
-    failed = [q for q in run["queries"] if q["first_rank"] is None and q["expected"]]
-    if failed:
-        parts += [f"## Nothing found ({len(failed)})", ""]
-        for query in failed:
+    weak = [query for query in run["queries"] if query["verdict"] == WEAK]
+    if weak:
+        parts += [f"## Weak queries ({len(weak)})", ""]
+        for query in weak:
             parts += [
                 f"- **{cell(query['id'])}** {cell(query['text'], 200)}",
                 f"  - expected: {_code_list(query['expected'])}",
@@ -83,17 +84,19 @@ def comparison_report(comparison: Mapping[str, Any]) -> str:
     a, b = comparison["run_a"], comparison["run_b"]
     counts = comparison["counts"]
     parts = [f"# {a} → {b}", ""]
-    parts += [f"> **{warning}**" for warning in comparison["warnings"]]
+    parts += [f"> **{warning['message']}**" for warning in comparison["warnings"]]
     parts += ["", "Known differences: " + "; ".join(comparison["causes"]), ""] if comparison["causes"] else [""]
     rows = [
         [name, _figure(s["a"]), _figure(s["b"]), signed(s["delta"]), f"{signed(s['low'])} … {signed(s['high'])}", _figure(s["p_holm"]),
-         _figure(s["effect"]), f"{s['wins']}/{s['losses']}/{s['ties']}", _figure(s["detectable"])]
+         _figure(s["effect"]), f"{s['wins']}/{s['losses']}/{s['ties']}", _figure(s["detectable"]), s["verdict"]]
         for name, s in comparison["statistics"].items()
     ]  # fmt: skip
     parts += [
         "## Metrics",
         "",
-        table(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "effect d", "+/−/=", "detectable"], rows),
+        table(
+            ["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "effect d", "+/−/=", "detectable", "verdict"], rows
+        ),
         "",
     ]
     parts += [f"Chunks matched: {comparison['deltas']['chunker_version_match']}.", ""]
@@ -102,11 +105,29 @@ def comparison_report(comparison: Mapping[str, Any]) -> str:
         changed = [row for row in comparison["per_query"] if row["kind"] == kind]
         if changed:
             rows = [
-                [cell(r["query_id"]), _rank(r["a_hit_rank"]), _rank(r["b_hit_rank"]), cell(r["note"] or "")]
+                [
+                    cell(r.get("text", ""), _TASK_COLUMN_WIDTH),
+                    cell(r["query_id"]),
+                    change(r, "a"),
+                    change(r, "b"),
+                    cell(r["note"] or ""),
+                ]
                 for r in changed
             ]
-            parts += [f"### {title} ({len(changed)})", "", table(["query", "rank a", "rank b", "note"], rows), ""]
+            parts += [
+                f"### {title} ({len(changed)})",
+                "",
+                table(["question", "query", "rank a", "rank b", "note"], rows),
+                "",
+            ]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def change(row: Mapping[str, Any], side: str) -> str:
+    """Return the outcome of a compared query in run `a` or `b`: its rank, or that it was refused or answered."""
+    if f"{side}_refused" in row:
+        return "refused" if row[f"{side}_refused"] else "answered"
+    return _rank(row[f"{side}_hit_rank"])
 
 
 def _measures_at_k(run: Mapping[str, Any], names: Sequence[str]) -> list[str]:
@@ -125,7 +146,7 @@ def _run_header(run: Mapping[str, Any]) -> list[str]:
         f"Run `{run['run_id']}` of `{run['system']}` on `{run['golden']['path']}` ({run['golden']['queries']} queries, "
         f"golden `{run['golden']['digest'][:12]}`), matching `{run['matching']}`, k = {run['k']}. Written by `assay eval run`; do not edit."
     ]
-    return [*lines, *(f"\n> {warning}" for warning in run["warnings"])]
+    return [*lines, *(f"\n> {warning['message']}" for warning in run["warnings"])]
 
 
 def _overall_table(run: Mapping[str, Any]) -> str:
@@ -157,6 +178,7 @@ def _group_table(
 def _query_table(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
     rows = [
         [
+            SIGNS[q["verdict"]],
             cell(q["text"], _TASK_COLUMN_WIDTH),
             *(_figure(q["metrics"].get(name)) for name in names),
             _rank(q["first_rank"]),
@@ -164,7 +186,7 @@ def _query_table(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
         ]
         for q in queries
     ]
-    return table(["task", *names, "first", "tier"], rows)
+    return table(["", "task", *names, "first", "tier"], rows)
 
 
 def cell(text: str, limit: int = 0) -> str:
@@ -279,9 +301,41 @@ def result_lines(before: Mapping[str, Any], after: Mapping[str, Any], comparison
     regressed = [r for r in comparison["per_query"] if r["kind"] == "Regression"]
     if regressed:
         lines.append(
-            f"- Regressed: {', '.join(r['query_id'] for r in regressed[:10])}" + (" …" if len(regressed) > 10 else "")
+            f"- Regressed: {'; '.join(cell(r.get('text') or r['query_id'], _TASK_COLUMN_WIDTH) for r in regressed[:10])}"
+            + (" …" if len(regressed) > 10 else "")
         )
     return lines
+
+
+_NEUTRAL = 0.01  # change of a tier's reciprocal rank, up to which it is neither a gain nor a loss
+
+
+def draft_conclusion(before: Mapping[str, Any], after: Mapping[str, Any], comparison: Mapping[str, Any]) -> str:
+    """Return a conclusion from the figures alone: the verdict, the effect per tier, a trade-off, and what follows."""
+    name = f"RR@{after['k']}"
+    verdict = comparison["statistics"].get(name, {}).get("verdict", NOT_SHOWN)
+    effects = {
+        tier: group["metrics"][name] - before["tiers"][tier]["metrics"][name]
+        for tier, group in after["tiers"].items()
+        if None not in (group["metrics"].get(name), before["tiers"].get(tier, {}).get("metrics", {}).get(name))
+    }
+    tiers = ", ".join(f"{tier} {_effect(delta)} ({delta * 100:+.1f}pp)" for tier, delta in effects.items())
+    words = {_effect(delta) for delta in effects.values()}
+    trade_off = {"positive", "negative"} <= words
+    if trade_off:
+        advice = "A trade-off between tiers: keep it only if the gain is worth the loss."
+    elif verdict == BETTER:
+        advice = "Keep."
+    elif verdict == WORSE:
+        advice = "Revert."
+    else:
+        detectable = comparison["statistics"].get(name, {}).get("detectable")
+        advice = "Nothing to keep it for" + (f"; this set detects {detectable:g}." if detectable else ".")
+    return f"{name} {verdict}." + (f" Per tier: {tiers}." if tiers else "") + f" {advice} (drafted from the figures)"
+
+
+def _effect(delta: float) -> str:
+    return "neutral" if abs(delta) <= _NEUTRAL else "positive" if delta > 0 else "negative"
 
 
 def _format_changes(before: Mapping[str, Any], after: Mapping[str, Any], k: int) -> str:

@@ -6,7 +6,7 @@ By construction `exact` implies `strict`, `strict` implies `dotted`, and `exact`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -31,16 +31,30 @@ class Matcher:
     once: bool = True
 
     def level_for(self, golden: GoldenSet) -> str:
-        return self.level or next((level for level in _FINEST_FIRST if level in golden.levels), "symbol")
+        return self.level or default_level(golden, golden.levels)
 
 
-_FINEST_FIRST = ("chunk", "span", "symbol", "doc", "file")
+_PASSAGE_LEVELS = ("chunk", "span")  # finest first; where a set has passages, they are what it is about
+_NAME_LEVELS = ("symbol", "doc", "file")  # finest first; a query may have one of them as an extra
+_LEVEL_BY_FORMAT = {"queries": "file"}  # seed 004 judges files; its symbols are optional
 _DEFAULT_BY_LEVEL = {"chunk": "chunk", "symbol": "strict", "span": "span", "doc": "doc", "file": "file"}
 
 
-def default_for(golden: GoldenSet) -> Matcher:
-    """Return the matcher of the finest level at which the golden set has expectations."""
-    return MATCHERS[_DEFAULT_BY_LEVEL[MATCHERS["exact"].level_for(golden)]]
+def default_level(golden: GoldenSet, levels: Sequence[str]) -> str:
+    """Return which of these levels to judge: the format's own, passages, else names that most queries expect."""
+    by_format = _LEVEL_BY_FORMAT.get(golden.format, "")
+    if by_format in levels:
+        return by_format
+    passages = [level for level in _PASSAGE_LEVELS if level in levels]
+    if passages:
+        return passages[0]
+    covered = {level: sum(bool(query.at(level)) for query in golden.queries) for level in _NAME_LEVELS}
+    return max((level for level in _NAME_LEVELS if level in levels), key=covered.__getitem__, default="symbol")
+
+
+def default_for(golden: GoldenSet, levels: Sequence[str] = ()) -> Matcher:
+    """Return the matcher of the level to judge by default, among these levels or all that the set has."""
+    return MATCHERS[_DEFAULT_BY_LEVEL[default_level(golden, levels or golden.levels)]]
 
 
 def matcher(name: str) -> Matcher:
@@ -265,6 +279,14 @@ def _strip_host(text: str) -> str:
     if len(parts) >= 3 and "." in parts[0] and not re.search("[A-Z]", parts[0]):
         return "/".join(parts[3:])
     return text
+
+
+_FILE_SUFFIX = re.compile(r"[^\s:]*[^\s:/.]\.(?:[a-z]\w{0,6}|R)")
+
+
+def has_file_suffix(name: str) -> bool:
+    """Return True for a path below a folder, or one that ends like a source file: `docs/api.md`, `app.py`."""
+    return bool(_FILE_SUFFIX.fullmatch(name)) and ("/" in name or name.endswith(_SOURCE_SUFFIXES))
 
 
 @lru_cache(maxsize=1 << 17)

@@ -47,6 +47,21 @@ def document_recall(run: Judged, k: int | None, rel: int) -> Floats:
     return _ratio(run.documents.found.chosen(rel, k).count(len(run)), _expected_count(run.documents, rel, len(run)))
 
 
+def coverage(run: Judged, budget: int, rel: int) -> Floats:
+    """Return the share of the expectations among the results that fit whole into the first `budget` tokens."""
+    if run.tokens is None:
+        return np.full(len(run), np.nan)
+    owner = np.repeat(np.arange(len(run)), run.returned)
+    spent = np.cumsum(run.tokens, dtype=np.int64)
+    ends = np.cumsum(run.returned, dtype=np.int64)
+    before = np.concatenate(([0], spent))[ends - run.returned]  # tokens of the queries before
+    fitting = np.bincount(owner[spent - before[owner] <= budget], minlength=len(run))
+    marks = run.main.found.chosen(rel, None)
+    shown = marks.owner[marks.rank <= fitting[marks.owner]]
+    count = np.bincount(shown, minlength=len(run)).astype(np.float64)
+    return _ratio(count, _expected_count(run.main, rel, len(run)))
+
+
 def reciprocal_rank(run: Judged, k: int | None, rel: int) -> Floats:
     with np.errstate(divide="ignore"):
         return _nan_without_expectations(run, rel, np.where((first := first_rank(run, k, rel)) > 0, 1 / first, 0.0))
@@ -135,6 +150,7 @@ class Kind:
     meaning: str
     formula: Formula
     cut: str = "may"
+    unit: str = ""  # of the cut-off: ranks, or `t` for tokens
 
 
 def _fact_formula(name: str) -> Formula:
@@ -152,6 +168,7 @@ _RANKED = (
     Kind("Success", "1 if any of the first k results is relevant (hit@k, any-hit recall)", success),
     Kind("Judged", "share of the first k results that were judged at all", judged_share, _MUST),  # type: ignore[arg-type]
     Kind("DocR", "share of the expected documents among the first k results", document_recall),
+    Kind("Cov", "share of the expectations shown whole within a token budget: Cov@2000t", coverage, _MUST, "t"),  # type: ignore[arg-type]
 )
 _VARIANTS = (
     Kind("P(over=returned)", "seed 000's precision: over min(k, returned)", precision_of_returned, _MUST),  # type: ignore[arg-type]
@@ -163,6 +180,7 @@ _FACTS = tuple(
     for name, meaning in (
         ("citation_coverage", "share of grounded answers whose every citation resolves"),
         ("groundedness", "share of answers with all must_contain strings and no forbidden one"),
+        ("phrase_recall", "share of the must_contain phrases that occur in the returned texts or the answer"),
         ("support", "share of an answer's sentences whose words occur in the spans they cite"),
         ("refusal_correctness", "share of the questions to refuse that were refused"),
         ("unsupported_answer", "share of the questions to refuse that were answered anyway"),
@@ -187,9 +205,12 @@ _ALIASES = {
     "Success": ("success", "hit", "hits", "hit_rate", "hitrate", "anyhit", "any_hit", "any-hit", "any_hit_r", "acc", "accuracy"),
     "Judged": ("judged",),
     "DocR": ("docr", "doc_recall", "recall_doc"),
+    "Cov": ("cov", "coverage"),
 }  # fmt: skip
 _BY_ALIAS = {alias: name for name, aliases in _ALIASES.items() for alias in aliases}
-_SYNTAX = re.compile(r"(?P<name>[A-Za-z][\w-]*?)(?:\((?P<parameters>[^()]*)\))?(?:[@_.](?P<cut>-?\d+)(?P<doc>_doc)?)?")
+_SYNTAX = re.compile(
+    r"(?P<name>[A-Za-z][\w-]*?)(?:\((?P<parameters>[^()]*)\))?(?:[@_.](?P<cut>-?\d+)(?P<unit>t?)(?P<doc>_doc)?)?"
+)
 
 
 class UnknownMeasure(AssayError):
@@ -210,7 +231,7 @@ class Measure:
         if self.rel != 1:
             parameters.insert(0, f"rel={self.rel}")
         inside = f"({','.join(parameters)})" if parameters else ""
-        return base + inside + (f"@{self.cut}" if self.cut is not None else "")
+        return base + inside + (f"@{self.cut}{self.kind.unit}" if self.cut is not None else "")
 
     @property
     def higher_is_better(self) -> bool:
@@ -238,7 +259,10 @@ def parse(text: str) -> Measure:
     if cut is not None and cut < 1:
         raise UnknownMeasure(f"'{text}': the cut-off must be at least 1")
     if kind.cut == "must" and cut is None:
-        raise UnknownMeasure(f"'{text}' needs a cut-off: write {text}@10")
+        raise UnknownMeasure(f"'{text}' needs a cut-off: write {text}@{'2000t' if kind.unit else '10'}")
+    if cut is not None and form["unit"] != kind.unit:
+        unit = "tokens: write " if kind.unit else "ranks: write "
+        raise UnknownMeasure(f"'{text}': the cut-off counts {unit}{Measure(kind, rel, cut)}")
     if kind.cut == "no" and (cut is not None or rel != 1):
         raise UnknownMeasure(f"'{text}' takes no cut-off and no grade: write {kind.name}")
     return Measure(kind, rel, cut)
@@ -262,11 +286,15 @@ def _list_known() -> str:
     return f"Known: {', '.join(KINDS)}"
 
 
+BUDGET = 2000  # tokens of the default coverage: what an agent reads before it decides
+
+
 def defaults(k: int) -> list[Measure]:
     """Return the measures that a run reports by default."""
     names = [f"P@{k}", f"R@{k}", f"RR@{k}", f"nDCG@{k}", f"AP@{k}", f"F1@{k}"]
     names += [f"Success@{cut}" for cut in sorted({1, 3, 5, 10, k}) if cut <= k]
     names += [f"DocR@{cut}" for cut in sorted({1, 3, 5, 10, k}) if cut <= k]
+    names += [f"Cov@{BUDGET}t"]
     return [*map(parse, names), *(Measure(kind) for kind in _FACTS)]
 
 

@@ -28,11 +28,13 @@ import msgspec
 import numpy as np
 
 from assay import __version__
-from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
+from assay.core.cautions import as_json, of_golden
+from assay.core.golden import COST, LONGEST_HIT_TEXT, GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import judge
-from assay.evaluate.matching import Matcher, matcher
+from assay.evaluate.matching import Matcher, matcher, path_in
 from assay.evaluate.runs import RunInfo, RunStore
+from assay.evaluate.sanity import RESULTS_LOOKED_AT, before_run, golden_retrieved, require_names
 from assay.evaluate.scores import summarise
 from assay.evaluate.systems import System, SystemDied, SystemFailed, is_external, open_system
 from assay.git import Git
@@ -40,6 +42,13 @@ from assay.text.display import printable
 
 _STORE_INTERVAL = 0.5  # seconds; a killed run loses at most these responses
 _STORED_SETTINGS = ("label", "k", "depth", "budget", "repeat", "answers", "corpus")  # of a plan, in the run file
+STOP_AFTER = 5  # failures that no chance explains in a system that works at all
+FAILURES = "failures"  # status of a run in which every query was sent and the system failed on some
+_ORDERING = {
+    "ties": "order",
+    "group": "",
+}  # settings that change a result list, with their defaults; stored with the system
+_PER_FILE = 5  # results requested for each of the k files, when they are grouped by file
 _MAX_DEATHS_IN_A_ROW = 3  # system deaths before the remaining queries are given up
 
 
@@ -67,7 +76,10 @@ class Plan:
     corpus: str = ""  # folder with a repository per sub-folder, if any
     label: str = ""
     ties: str = "order"  # equal scores: "order" as returned, "trec" by id, descending
+    group: str = ""  # "file": results of one file count as one, at the rank of the first
     at_once: int = 1  # concurrent runs, which slow each other down
+    stop_after: int = STOP_AFTER  # failures with no success before them, after which the run is stopped; 0: never
+    max_time: float = 0.0  # seconds for the whole run; 0: no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,9 @@ def execute(
 ) -> Outcome:
     """Start a run and send every query to the system."""
     system.index()
-    config = describe_system(system) | ({"ties": plan.ties} if plan.ties != "order" else {})
+    config = describe_system(system) | {
+        name: getattr(plan, name) for name in _ORDERING if getattr(plan, name) != _ORDERING[name]
+    }
     now = datetime.now(UTC)
     identity = hashlib.sha256(repr((golden.digest, sorted(config.items()), plan.matching.name, plan.k)).encode())
     info = RunInfo(
@@ -100,7 +114,7 @@ def execute(
         chunker_version=_chunker_version(config),
         versions={"assay": __version__, "python": platform.python_version(), "numpy": np.__version__},
         environment=_environment(root) | ({"runs_at_once": plan.at_once} if plan.at_once > 1 else {}),
-        warnings=[*golden.warnings, *_warnings(golden, system, Path(plan.corpus or root))],
+        warnings=[*of_golden(golden), *before_run(golden, system, root, plan.corpus)],
     )
     return _execute_queries(golden, system, store, plan, store.start(info, golden), range(len(golden.queries)), advance)
 
@@ -132,7 +146,15 @@ def resume_command(info: RunInfo) -> str:
     return f"assay eval run --resume {info.run_id}{system_option}"
 
 
-def resume(info: RunInfo, system: System, store: RunStore, jobs: int, advance: Callable[[], None]) -> Outcome:
+def resume(
+    info: RunInfo,
+    system: System,
+    store: RunStore,
+    jobs: int,
+    advance: Callable[[], None],
+    stop_after: int = 0,
+    max_time: float = 0.0,
+) -> Outcome:
     """Send the unanswered and failed queries of an interrupted run.
 
     Raise SystemDied when the system changed since.
@@ -147,7 +169,8 @@ def resume(info: RunInfo, system: System, store: RunStore, jobs: int, advance: C
     successful = {position for position, succeeded in store.answered(info.run_id).items() if succeeded}
     remaining = [position for position in range(len(golden.queries)) if position not in successful]
     plan = Plan(matcher(info.matching), info.k, info.depth, info.budget, info.repeat, jobs, info.answers)
-    plan = replace(plan, ties=info.config.get("ties", "order"))
+    ordering = {name: info.config.get(name, default) for name, default in _ORDERING.items()}
+    plan = replace(plan, stop_after=stop_after, max_time=max_time, **ordering)
     return _execute_queries(golden, system, store, plan, info, remaining, advance)
 
 
@@ -161,36 +184,84 @@ def _execute_queries(
     advance: Callable[[], None],
 ) -> Outcome:
     store.update(info.run_id, status="running")
-    stored_at, pending, died, deaths = time.monotonic(), list[tuple[int, str, Response, bool]](), "", 0
+    stored_at, pending, died = time.monotonic(), list[tuple[int, str, Response, bool]](), ""
+    guard = _Guard(golden, plan, info.level)
     try:
         for answered in _query_all(system, golden.queries, positions, plan):
             pending.append((answered.position, answered.query.id, answered.response, answered.unstable))
             advance()
-            deaths = deaths + 1 if answered.died else 0
-            if deaths >= _MAX_DEATHS_IN_A_ROW:
-                died = answered.response.error
+            if died := guard.reason_to_stop(answered):
                 break
             if time.monotonic() - stored_at > _STORE_INTERVAL:
                 store.record(info.run_id, pending)
                 pending, stored_at = [], time.monotonic()
+        guard.check_names()
     finally:
         store.record(info.run_id, pending)
         store.update(info.run_id, status="incomplete", finished=datetime.now(UTC).isoformat(timespec="seconds"))
     return _finish_run(golden, store, plan, info, died)
 
 
+class _Guard:
+    """Watches the responses of a run for reasons to stop it."""
+
+    def __init__(self, golden: GoldenSet, plan: Plan, level: str) -> None:
+        self._golden, self._plan, self._level = golden, plan, level
+        self._deadline = time.monotonic() + plan.max_time if plan.max_time else math.inf
+        self._deaths = self._failures = 0
+        self._succeeded = False
+        self._unmatched: list[Hit] | None = []  # results so far, while none matched
+        self._lists = 0
+
+    def reason_to_stop(self, answered: Answered) -> str:
+        """Return why the run cannot go on; empty when it can. Raise WrongShape when nothing can ever match."""
+        error = answered.response.error
+        self._deaths = self._deaths + 1 if answered.died else 0
+        self._succeeded = self._succeeded or not error
+        self._failures += bool(error)
+        self._note_hits(answered)
+        if self._deaths >= _MAX_DEATHS_IN_A_ROW:
+            return error
+        if self._plan.stop_after and not self._succeeded and self._failures >= self._plan.stop_after:
+            return f"stopped: the system failed on each of the first {self._failures} queries; the last error: {error}"
+        if time.monotonic() > self._deadline:
+            return f"stopped: the time limit of {self._plan.max_time:g} s (--max-time) is over"
+        return ""
+
+    def check_names(self) -> None:
+        """Raise WrongShape when no result so far has the names that the matcher judges."""
+        if self._unmatched:
+            require_names(self._golden, self._plan.matching, self._level, self._unmatched)
+
+    def _note_hits(self, answered: Answered) -> None:
+        expected, hits = answered.query.at(self._level), answered.response.hits
+        if self._unmatched is None or not expected or not hits:
+            return
+        if any(self._plan.matching.matches(hit, item) for hit in hits for item in expected):
+            self._unmatched = None
+            return
+        self._unmatched += hits
+        self._lists += 1
+        if self._lists == RESULTS_LOOKED_AT:
+            self.check_names()
+            self._unmatched = None
+
+
 def _finish_run(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, died: str) -> Outcome:
     """Judge the responses and store the run's status, configuration and summary."""
-    complete = len(store.answered(info.run_id)) == len(golden.queries) and not died
+    answered = store.answered(info.run_id)
+    asked_all = len(answered) == len(golden.queries) and not died
     responses = store.responses(info.run_id, len(golden.queries))
     judged = judge(golden.queries, responses, plan.matching, info.level)
+    warnings = list(dict.fromkeys([*info.warnings, *golden_retrieved(golden, responses)]))
     store.save_judged(info.run_id, info.matching, judged)
     config = _common_facts(response.config for response in responses) | info.config
     store.update(
         info.run_id,
-        status="complete" if complete else "incomplete",
+        status=("complete" if all(answered.values()) else FAILURES) if asked_all else "incomplete",
         config=config,
         chunker_version=_chunker_version(config),
+        warnings=as_json(warnings),
     )
     info = store.info(info.run_id)
     summary = summarise(info, golden, judged)
@@ -236,7 +307,7 @@ def _query_system(system: System, position: int, query: GoldenQuery, plan: Plan)
         start = time.perf_counter()
         try:
             system.reset()
-            responses.append(send(query.text, max(plan.k, plan.depth), plan.budget, query.repository, query.id))
+            responses.append(send(query.text, _requested(plan), plan.budget, query.repository, query.id))
         except SystemFailed as error:
             elapsed_ms = (time.perf_counter() - start) * 1000
             responses.append(Response(error=str(error), latency_ms=elapsed_ms))
@@ -247,7 +318,27 @@ def _query_system(system: System, position: int, query: GoldenQuery, plan: Plan)
     )
     latency = statistics.median(response.latency_ms for response in responses)
     hits = _sort_like_trec(responses[0].hits) if plan.ties == "trec" else responses[0].hits
+    hits = group_by_file(hits)[: max(plan.k, plan.depth)] if plan.group == "file" else hits
     return Answered(position, query, replace(responses[0], hits=hits, latency_ms=round(latency, 3)), unstable, died)
+
+
+def _requested(plan: Plan) -> int:
+    """Return the number of results to request."""
+    return max(plan.k, plan.depth) * (_PER_FILE if plan.group == "file" else 1)
+
+
+def group_by_file(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Return a hit per file, at the place of its first one, with the tokens and texts of all; others stay as they are."""
+    groups: dict[str, list[Hit]] = {}
+    for hit in hits:
+        groups.setdefault(hit.path or path_in(hit.id) or hit.document, []).append(hit)
+    return tuple(_file_hit(path, members) for path, members in groups.items())
+
+
+def _file_hit(path: str, members: Sequence[Hit]) -> Hit:
+    tokens = sum(hit.tokens for hit in members)
+    text = "\n".join(hit.text for hit in members if hit.text)[:LONGEST_HIT_TEXT]
+    return Hit(path, path=path, doc=members[0].doc, score=members[0].score, tokens=tokens, text=text)
 
 
 def _sort_like_trec(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
@@ -267,6 +358,8 @@ def _common_facts(configs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     varying = set()
     for config in configs:
         for fact, value in config.items():
+            if fact == COST:  # of the query, not of the system
+                continue
             if facts.setdefault(fact, value) != value:
                 varying.add(fact)
     return {fact: value for fact, value in sorted(facts.items()) if fact not in varying}
@@ -278,18 +371,6 @@ def _chunker_version(config: Mapping[str, Any]) -> str:
     return str(
         config.get("chunker_version") or (settings.get("chunker_version") if isinstance(settings, dict) else "") or ""
     )
-
-
-def _warnings(golden: GoldenSet, system: System, corpus: Path) -> list[str]:
-    path = Path(golden.path).resolve()
-    holds_path = getattr(system, "holds", None)
-    if holds_path is not None:
-        inside = bool(holds_path(path))
-    else:
-        inside = path.is_relative_to(corpus.resolve()) and system.name.startswith("cmd:")
-    if not inside:
-        return []
-    return [f"the golden set {golden.path} lies inside the searched corpus: its own text may be retrieved"]
 
 
 def _environment(root: Path) -> dict[str, Any]:

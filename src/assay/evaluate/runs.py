@@ -13,18 +13,19 @@ import hashlib
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from assay.core.cautions import Caution, from_json
 from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import JUDGING_VERSION, Judged, judge
-from assay.evaluate.matching import matcher
-from assay.system.database import check_schema, connect, statements, was_interrupted
+from assay.evaluate.matching import Matcher, matcher
+from assay.system.database import check_schema, connect, connect_in_memory, statements, was_interrupted
 from assay.system.files import FOLDER, UnsafeFolder, check_folder, make_folder, owners
 from assay.text.suggest import did_you_mean
 
@@ -71,7 +72,7 @@ class RunInfo:
     level: str
     k: int
     finished: str = ""
-    status: str = "running"  # running, complete, incomplete
+    status: str = "running"  # running, complete, failures, incomplete
     label: str = ""
     golden: str = ""  # key of the stored golden set: a hash of everything in it, including its order
     config: dict[str, Any] = field(default_factory=dict)  # the system's self-description
@@ -84,7 +85,7 @@ class RunInfo:
     chunker_version: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     environment: dict[str, Any] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Caution] = field(default_factory=list)
     aggregate_json: dict[str, Any] = field(default_factory=dict)
 
 
@@ -92,6 +93,10 @@ _JSON_COLUMNS = ("config", "versions", "environment", "warnings", "aggregate_jso
 _COLUMNS = tuple(column.name for column in fields(RunInfo))
 # columns of `eval_query_results` that hold a response
 _RESPONSE_COLUMNS = ("hits", "answer", "trace", "config", "tokens", "latency_ms", "error")
+_TABLES_OF_A_RUN = {
+    "eval_query_results": f"position, query_id, {', '.join(_RESPONSE_COLUMNS)}, unstable",
+    "eval_judged": "matching, version, name, kind, data",
+}
 _NOT_RUN = Response(error="not asked: the run was interrupted")
 _SELECT_ANSWER = f"{', '.join(_RESPONSE_COLUMNS)} FROM eval_query_results"
 
@@ -131,6 +136,13 @@ class RunStore:
             raise _unusable_file_error(path, error) from None
         finally:
             connection.close()
+
+    @classmethod
+    def in_memory(cls) -> RunStore:
+        """Return an empty store that ends with the process, for runs that are not kept."""
+        store = cls(Path(":memory:"), connect_in_memory())
+        store._prepare(write=True)
+        return store
 
     def _prepare(self, write: bool) -> None:
         if not write:
@@ -225,6 +237,29 @@ class RunStore:
                 "INSERT INTO eval_judged VALUES (?, ?, ?, ?, ?, ?)",
                 [(run_id, matching, JUDGING_VERSION, *row) for row in rows],
             )
+
+    def close(self) -> None:
+        self._db.close()
+
+    def copy(self, source: RunStore, info: RunInfo) -> RunInfo:
+        """Copy a run of another store, once; return it under its new id, which has a number if its own is taken."""
+        numbered = self._db.execute(
+            f"SELECT {', '.join(_COLUMNS)} FROM eval_runs WHERE run_id = ? OR run_id GLOB ? || '-[0-9]*'",
+            (info.run_id, info.run_id),
+        )
+        for stored in map(_decode_info, numbered.fetchall()):
+            if replace(stored, run_id=info.run_id) == info:
+                return stored
+        copied = self.start(info, source.golden(info))
+        for table, columns in _TABLES_OF_A_RUN.items():
+            rows = source._db.execute(f"SELECT {columns} FROM {table} WHERE run_id = ?", (info.run_id,)).fetchall()
+            places = ", ".join("?" * (columns.count(",") + 2))
+            with self._transaction():
+                self._db.executemany(
+                    f"INSERT INTO {table} (run_id, {columns}) VALUES ({places})",
+                    [(copied.run_id, *row) for row in rows],
+                )
+        return copied
 
     # reading
 
@@ -341,6 +376,13 @@ class RunStore:
         level = info.level if name == info.matching else chosen.level_for(golden)
         return judge(golden.queries, self.responses(info.run_id, len(golden.queries)), chosen, level)
 
+    def rejudge(self, info: RunInfo, chosen: Matcher) -> RunInfo:
+        """Judge a run by another matcher, beside its own; return the run as if it had been made with that matcher."""
+        golden = self.golden(info)
+        judged = self.judged(replace(info, matching=chosen.name, level=chosen.level_for(golden)))
+        self.save_judged(info.run_id, chosen.name, judged)
+        return replace(info, matching=chosen.name, level=chosen.level_for(golden))
+
 
 def _matching_runs(runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
     """Return the run of this id, else the last of this label, else all whose id starts with the name."""
@@ -358,7 +400,9 @@ def _golden_key(golden: GoldenSet, queries: bytes) -> str:
 def _decode_info(row: tuple[Any, ...]) -> RunInfo:
     values = dict(zip(_COLUMNS, row, strict=True))
     values["answers"] = bool(values["answers"])
-    return RunInfo(**{n: _decode(v) if n in _JSON_COLUMNS else v for n, v in values.items()})
+    values |= {name: _decode(values[name]) for name in _JSON_COLUMNS}
+    values["warnings"] = [from_json(warning) for warning in values["warnings"]]
+    return RunInfo(**values)
 
 
 def _no_runs_error(path: Path) -> NoSuchRun:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.cautions import Caution, as_json, of_golden
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
-from assay.evaluate.judging import Floats, Judged, mark
+from assay.evaluate.judging import Floats, Judged, judge, mark
 from assay.evaluate.matching import Matcher, matcher, matcher_for
 from assay.evaluate.metrics import Measure, UnknownMeasure, defaults, first_rank, mean, parse, rounded
 from assay.evaluate.runs import RunInfo, RunStore
+from assay.evaluate.selection import ALL, Selection
 from assay.evaluate.statistics import detectable_before, latency, mean_interval, summary
+from assay.evaluate.verdicts import query_verdict
 from assay.system.inputs import read_json
 
 BASELINE_FORMAT = 1
@@ -49,6 +52,12 @@ class Scores:
     first_rank: Floats
     means: dict[str, float | None]
     latency: Floats = field(default_factory=lambda: np.array([]))
+    refused: Floats = field(default_factory=lambda: np.array([]))  # of queries to refuse: 1 refused, 0 not; else NaN
+
+    @property
+    def refusals(self) -> Floats:
+        """Refusals by query, all NaN when they are unknown."""
+        return self.refused if len(self.refused) else np.full(len(self.queries), np.nan)
 
     def rows(self, query_ids: Sequence[str]) -> NDArray[np.intp]:
         """Return the positions of these queries."""
@@ -71,6 +80,30 @@ def score_run(
         first_rank=first_rank(judged, info.k, 1),
         means={name: mean(figures) for name, figures in values.items()},
         latency=judged.fact("latency_ms"),
+        refused=judged.fact("refusal_correctness"),
+    )
+
+
+def pool_scores(parts: Mapping[str, Scores]) -> Scores:
+    """Return the scores of runs on several golden sets as those of one; the queries of a set begin with its name."""
+    runs = list(parts.values())
+    shared = [name for name in runs[0].values if all(name in run.values for run in runs)]
+    values = {name: np.concatenate([run.values[name] for run in runs]) for name in shared}
+
+    def common(fact: str) -> Any:
+        facts = list(dict.fromkeys(str(getattr(run, fact)) for run in runs))
+        return getattr(runs[0], fact) if len(facts) == 1 else ", ".join(facts)
+
+    return Scores(
+        **{name: common(name) for name in _IDENTITY if name not in ("k", "config")},
+        config=runs[0].config,
+        k=min(run.k for run in runs),
+        status="complete" if all(run.status == "complete" for run in runs) else "incomplete",
+        queries=tuple(f"{name}/{query}" for name, run in parts.items() for query in run.queries),
+        values=values,
+        first_rank=np.concatenate([run.first_rank for run in runs]),
+        means={name: mean(figures) for name, figures in values.items()},
+        latency=np.concatenate([run.latency for run in runs]),
     )
 
 
@@ -120,6 +153,7 @@ def read_baseline(path: Path) -> Scores:
             values=values,
             first_rank=np.array([row["rank"] for row in rows.values()], dtype=float),
             means=raw["metrics"],
+            refused=values.get("refusal_correctness", np.array([])),
         )
     except FileNotFoundError:
         raise AssayError(
@@ -226,6 +260,7 @@ def summarise(
         "latency": {
             name: rounded(getattr(latency(judged.fact("latency_ms")), name)) for name in ("p50", "p95", "mean")
         },
+        **{name: _total(judged.fact(name)) for name in ("tokens", "cost")},
     }
     for name in SLICES:
         groups = slice_members(golden.queries, name)
@@ -233,8 +268,17 @@ def summarise(
             group: {"count": len(rows), "metrics": {m: mean(figures[rows]) for m, figures in shown.items()}}
             for group, rows in groups.items()
         }
-    aggregate["warnings"] = [*info.warnings, *_warnings(aggregate["counts"], len(golden.queries))]
+    aggregate["warnings"] = as_json([*info.warnings, *_cautions(aggregate["counts"], info.status)])
     return aggregate
+
+
+def _total(values: Floats) -> dict[str, float | int | None]:
+    """Return the sum and mean over the queries that report a value, and their number."""
+    measured = values[~np.isnan(values)]
+    total, mean_value = (
+        (rounded(float(figure)) for figure in (measured.sum(), measured.mean())) if len(measured) else (None, None)
+    )
+    return {"total": total, "mean": mean_value, "queries": len(measured)}
 
 
 def _spread(values: Floats, clusters: list[str] | None) -> dict[str, float | None]:
@@ -254,22 +298,27 @@ def _counts(queries: Sequence[GoldenQuery], judged: Judged) -> dict[str, int]:
     }
 
 
-def _warnings(counts: dict[str, int], queries: int) -> list[str]:
-    warnings = []
-    if counts["failed"]:
-        warnings.append(f"the system failed on {counts['failed']} of {queries} queries; they score 0")
+def _cautions(counts: dict[str, int], status: str) -> list[Caution]:
+    cautions, queries = [], counts["queries"]
+    if counts["failed"] and status == "incomplete":
+        message = f"{counts['failed']} of {queries} queries failed or were not sent; they score 0"
+        cautions.append(Caution("incomplete-run", message))
+    elif counts["failed"]:
+        message = f"the system failed on {counts['failed']} of {queries} queries; they score 0"
+        cautions.append(Caution("failed-queries", message))
     unjudged = queries - counts["judged"] - counts["to_refuse"]
     if unjudged > 0:
-        warnings.append(
-            f"{unjudged} queries have no expectation at the level judged; they are left out of ranked means"
-        )
+        message = f"{unjudged} queries have no expectation at the level judged; they are left out of ranked means"
+        cautions.append(Caution("unjudged-queries", message))
     detectable_difference = detectable_before(counts["judged"]) if counts["judged"] > 1 else math.inf
     if detectable_difference > 0.1:
         limit = f"differences below about {detectable_difference:.2f}" if detectable_difference < 1 else "differences"
-        warnings.append(f"{counts['judged']} judged queries: {limit} are not statistically detectable")
+        message = f"{counts['judged']} judged queries: {limit} are not statistically detectable"
+        cautions.append(Caution("few-queries", message))
     if counts["with_duplicates"]:
-        warnings.append(f"{counts['with_duplicates']} result lists contain duplicates, which never count as relevant")
-    return warnings
+        message = f"{counts['with_duplicates']} result lists contain duplicates, which never count as relevant"
+        cautions.append(Caution("duplicates", message))
+    return cautions
 
 
 def clusters_of(queries: Sequence[GoldenQuery]) -> list[str] | None:
@@ -290,7 +339,7 @@ def describe_queries(
     figures = {str(measure): measure.values(judged) for measure in chosen}
     first = first_rank(judged, info.k, 1)
     match_by = matcher(info.matching)
-    return [
+    rows = [
         {
             "id": query.id,
             "text": query.text,
@@ -307,9 +356,12 @@ def describe_queries(
             "retrieved": [hit.symbol or hit.id for hit in response.hits[: max(SHOWN, info.k)]],
             "error": response.error,
             "latency_ms": response.latency_ms,
+            "tokens": response.tokens,
+            "cost": response.cost,
         }
         for number, (query, response) in enumerate(zip(golden.queries, responses, strict=True))
     ]
+    return [row | {"verdict": query_verdict(row)} for row in rows]
 
 
 def matched_ranks(query: GoldenQuery, hits: Sequence[Hit], match_by: Matcher, level: str) -> dict[str, int]:
@@ -341,13 +393,31 @@ def run_json(
     measures: Sequence[Measure] | None,
     matching: str = "",
     summary: dict[str, Any] | None = None,
+    selection: Selection = ALL,
 ) -> dict[str, Any]:
-    """Return the whole run as JSON: the aggregate (or the given `summary`) and every query."""
+    """Return the whole run as JSON: the aggregate (or the given `summary`) and every selected query."""
     golden = store.golden(info)
-    judged = store.judged(info, matching)
     if matching:
         info = replace(info, matching=matching, level=matcher_for(golden, matching).level_for(golden))
-    run = summary or summarise(info, golden, judged, measures)
     responses = store.responses(info.run_id, len(golden.queries))
+    if selection:
+        responses = [responses[number] for number in selection.positions(golden)]
+        golden = selection.of(golden)
+        info = replace(info, warnings=[*info.warnings, *of_golden(golden)])
+        judged = judge(golden.queries, responses, matcher(info.matching), info.level)
+    else:
+        judged = store.judged(info, matching)
+    run = summary or summarise(info, golden, judged, measures)
     run["queries"] = describe_queries(info, golden, judged, responses, measures)
     return run
+
+
+def recompute(store: RunStore, info: RunInfo) -> RunInfo:
+    """Judge a stored run again by its own matcher, and store the judgements and the aggregate; return the run."""
+    golden = store.golden(info)
+    judged = judge(
+        golden.queries, store.responses(info.run_id, len(golden.queries)), matcher(info.matching), info.level
+    )
+    store.save_judged(info.run_id, info.matching, judged)
+    store.update(info.run_id, aggregate_json=summarise(info, golden, judged))
+    return store.info(info.run_id)

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
+from assay.evaluate.files import list_files
+from assay.evaluate.fixture_rules import Packages
 from assay.evaluate.judging import mark
-from assay.evaluate.matching import MATCHERS, Matcher, components
+from assay.evaluate.matching import MATCHERS, Matcher, components, same_path
 from assay.evaluate.systems import SystemFailed, shape
-from assay.git import Listing
 from assay.system.inputs import open_unpacked, read_json, read_lines
 from assay.text.terms import nearest
 
@@ -44,7 +45,10 @@ class Missing:
             else self.query.text[: _TASK_WIDTH - 2].rstrip() + "..."
         )
         hint = f"  (nearest: {', '.join(self.near)})" if self.near else ""
-        return f"MISSING [{self.query.tier or '-'}] {task}: {self.expected.name}{hint}"
+        place = self.expected
+        lines = f":{place.start}-{place.end}" if place.end else f", page {place.page}" if place.page else ""
+        name = f"{place.name}{lines}" if place.level == "span" else place.name
+        return f"MISSING [{self.query.tier or '-'}] {task}: {name}{hint}"
 
     def as_json(self) -> dict[str, Any]:
         query, expected = self.query, self.expected
@@ -57,12 +61,13 @@ class Missing:
 class Inventory:
     """All items of a corpus, by name. Expectations at levels it does not cover are not checked."""
 
-    def __init__(self, hits: Iterable[Hit], levels: Iterable[str]) -> None:
+    def __init__(self, hits: Iterable[Hit], levels: Iterable[str], passages: Iterable[Hit] = ()) -> None:
         self.hits = list(hits)
         self.levels = frozenset(levels)
         self._by_name: dict[str, list[Hit]] = {}
         self._exact: set[str] = set()
         self._paths: set[str] = set()
+        self._passages: dict[str, list[Hit]] = {}  # by path
         for hit in self.hits:
             self._exact |= {hit.id, hit.symbol, hit.doc}
             if hit.path:
@@ -70,24 +75,48 @@ class Inventory:
                 self._paths |= {"/".join(parts[start:]) for start in range(len(parts))}
             for part in components(hit.symbol or hit.id)[-1:]:
                 self._by_name.setdefault(part, []).append(hit)
+        for hit in passages:
+            self._exact.add(hit.id)
+            self._passages.setdefault(hit.path, []).append(hit)
 
     def has(self, expected: Expected, matcher: Matcher) -> bool:
-        """Return True when the corpus has a match: looked up by last name part, then by a full scan."""
-        if expected.level in ("file", "span"):
-            return (expected.doc or expected.name).removeprefix("./") in self._paths
+        """Return True when a run that is judged by the matcher could find the expectation in the corpus."""
+        if expected.level == "file":
+            return expected.name.removeprefix("./") in self._paths
+        if expected.level == "span":
+            return self._has_span(expected)
         if expected.name in self._exact:
             return True
-        if expected.level != "symbol":
-            return False
-        candidates = self._by_name.get((components(expected.name) or ("",))[-1], [])
-        if any(MATCHERS["strict"].matches(hit, expected) for hit in candidates):
-            return True
+        return expected.level == "symbol" and bool(self.matching(expected, matcher, first=True))
+
+    def matching(self, expected: Expected, matcher: Matcher, first: bool = False) -> list[Hit]:
+        """Return the items that a symbol expectation matches, or only one: by last name part, then by a full scan."""
         # `dotted` accepts a class for its methods, which does not prove that the method exists
-        return matcher.name == "symbol" and any(matcher.matches(hit, expected) for hit in self.hits)
+        judge_by = MATCHERS["strict"] if matcher.name == "dotted" or matcher.level not in ("", "symbol") else matcher
+        candidates = self._by_name.get((components(expected.name) or ("",))[-1], [])
+        matched = [hit for hit in candidates if judge_by.matches(hit, expected)]
+        if matched or judge_by.name != "symbol":
+            return matched
+        scanned = (hit for hit in self.hits if hit.symbol and judge_by.matches(hit, expected))
+        return list(islice(scanned, 1 if first else None))
+
+    def _has_span(self, expected: Expected) -> bool:
+        """Return True when the file exists and, if it was divided into passages, one of them has the lines or page."""
+        path = (expected.doc or expected.name).removeprefix("./")
+        if path not in self._paths:
+            return False
+        divided = [hit for name, hits in self._passages.items() if same_path(name, path) for hit in hits]
+        return not divided or any(MATCHERS["span"].matches(hit, expected) for hit in divided)
 
     def nearest(self, expected: Expected) -> tuple[str, ...]:
         if expected.level in ("file", "span"):
-            return tuple(nearest(expected.name, {hit.path for hit in self.hits if hit.path}, _MAX_SUGGESTIONS))
+            path = expected.doc or expected.name
+            if expected.level == "span" and path.removeprefix("./") in self._paths:
+                return ()
+            return tuple(nearest(path, {hit.path for hit in self.hits if hit.path}, _MAX_SUGGESTIONS))
+        if expected.level == "chunk":
+            ids = {hit.id for hits in self._passages.values() for hit in hits} or {hit.id for hit in self.hits}
+            return tuple(nearest(expected.name, ids, _MAX_SUGGESTIONS))
         names = {hit.symbol or hit.id for hit in self.hits}
         return tuple(nearest(expected.name.rpartition("::")[2], names, _MAX_SUGGESTIONS))
 
@@ -129,22 +158,40 @@ def inventories(golden: GoldenSet, root: Path, corpus: Path | None, items: Path 
         )
     if golden.format == "trec":
         return {}  # the documents are elsewhere
+    with_passages = not {"chunk", "span"}.isdisjoint(golden.levels)
     if corpus is None:
-        return {"": _folder_inventory(root)}
+        return {"": _folder_inventory(root, with_passages)}
     names = {query.repository for query in golden.queries if query.repository}
-    return {name: _folder_inventory(corpus / name) for name in sorted(names) if (corpus / name).is_dir()}
+    present = [name for name in sorted(names) if (corpus / name).is_dir()]
+    return {name: _folder_inventory(corpus / name, with_passages) for name in present}
 
 
-def _folder_inventory(folder: Path) -> Inventory:
-    """Return the files of a folder and the symbols of its index, if any."""
+def _folder_inventory(folder: Path, with_passages: bool) -> Inventory:
+    """Return the files of a folder, and the symbols and passages of its index, if any."""
     from assay.evaluate.systems.assay import Assay
+    from assay.evaluate.systems.search import open_chunker
 
-    hits = [Hit(path, path=path, doc=path) for path in _files(folder)]
-    levels = ["file", "span", "doc"]
+    hits = [Hit(path, path=path, doc=path) for path in list_files(folder)]
+    levels, passages = ["file", "span", "doc"], list[Hit]()
     with contextlib.closing(Assay(folder)) as system, contextlib.suppress(SystemFailed):
         hits += system.items()
         levels.append("symbol")
-    return Inventory(hits, levels)
+    if with_passages:
+        with contextlib.closing(open_chunker(folder)) as search, contextlib.suppress(SystemFailed):
+            passages = [hit for hit, _ in search.chunks()]
+            levels.append("chunk")
+    return Inventory(hits, levels, passages)
+
+
+def packages_of(inventories: Mapping[str, Inventory], matcher: Matcher) -> Packages:
+    """Return a lookup of the folders that hold what matches a symbol expectation."""
+
+    def packages(expected: Expected, repository: str) -> frozenset[str]:
+        inventory = inventories.get(repository) or inventories.get("")
+        matched = inventory.matching(expected, matcher) if inventory else []
+        return frozenset(hit.path.rpartition("/")[0] for hit in matched if hit.path)
+
+    return packages
 
 
 def existence(system_name: str, root: Path, corpus: Path | None) -> Exists:
@@ -169,17 +216,6 @@ def existence(system_name: str, root: Path, corpus: Path | None) -> Exists:
         return items.has(expected, MATCHERS["strict"])
 
     return exists
-
-
-def _files(folder: Path) -> Iterator[str]:
-    git_paths = Listing(folder).paths()
-    if git_paths is not None:
-        yield from git_paths
-        return
-    for folder_path, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            yield (Path(folder_path) / name).relative_to(folder).as_posix()
 
 
 def _read_items(path: Path) -> Iterator[Hit]:

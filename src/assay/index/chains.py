@@ -17,7 +17,7 @@ _STRING = re.compile(_QUOTED)
 _ROUND = re.compile(r"\([^()\[\]{}]*\)")
 _SQUARE = re.compile(r"\[[^()\[\]{}]*\]")
 _CURLY = re.compile(r"\{[^()\[\]{}]*\}")
-_GENERIC = re.compile(r"(?:::)?<[\w\s,.:<>?&\[\]'|*\x02]*>(?=[\x01\x03.:]|$)")
+_GENERIC = re.compile(r"(?:::)?<[\w\s,.:<>?&\[\]'|*\x02\x03]*>(?=[\x01\x03.:]|$)")
 _PREFIX = re.compile(
     r"^(?:await|new|yield|return|not|typeof|mut|ref|out|try|throw|co_await)\s+|^[&*!+~-]+|^\.\.\.|^\*\*"
 )
@@ -36,7 +36,7 @@ _CAST_TO = re.compile(
     r"([\w.]+)\x06.*|.+\s+as[!?]?\s+([A-Z][\w.]*)", re.S
 )  # `(Cart) x` with its parenthesis already replaced; `x as Cart`
 _OPERAND = re.compile(r"\s*[A-Za-z_(\"']")
-_CONSTRUCTION = re.compile(r"^new\s+([\w$.]+(?:<[^\x01\x02\x03]*>)?)\s*(?:\x01\s*\x03*|\x03+)")
+_CONSTRUCTION = re.compile(r"^new\s+([\w$.]+(?:<[^\x01]*?>)?)\s*(?:\x01\s*\x03*|\x03+)")
 # fast path: names, calls and subscripts with strings and up to three levels of brackets inside
 _INSIDE = rf"(?:[^()\[\]{{}}\"'`]++|{_QUOTED})*+"
 for _ in range(2):

@@ -70,7 +70,7 @@ class Reference(msgspec.Struct, array_like=True, gc=False):
     line: int
     chain: str
     literal: str = ""  # first literal argument, if relevant; for IMPLEMENTS of an impl block, the implementing type
-    handler: str = ""  # the argument after that literal: a route's handler
+    handler: str = ""  # the argument after that literal, if the call registers something
     arity: int = -1  # number of arguments of a call; -1 if the query does not capture them
     generics: int = 0  # number of type arguments after the callee's name
 
@@ -97,6 +97,23 @@ class Binding(msgspec.Struct, array_like=True, gc=False):
     until: int = 0  # last line of the anonymous function it belongs to; 0: visible in all of `source`
 
 
+ROUTE, ENDPOINT, FLAG, MOUNT, MODULE_MOUNT = range(5)
+
+
+class ServiceFact(msgspec.Struct, array_like=True, gc=False):
+    """A route that is declared, an endpoint that is called, a feature flag that is asked for, or a prefix of a router.
+
+    The handler of MOUNT is the router of another file, that of MODULE_MOUNT the name of a module with routes.
+    """
+
+    kind: int
+    source: int  # index of the enclosing symbol, or FILE
+    line: int
+    name: str  # `GET /users/<id>`, `GET /users/{}`, `checkout-v2`
+    handler: str = ""  # chain; a route without one is handled by `source`, an endpoint with one is none if it resolves
+    by_verb: bool = False  # the handler is a class with a method for each verb
+
+
 class FileFacts(msgspec.Struct, array_like=True, gc=False):
     """All facts of one file."""
 
@@ -108,6 +125,7 @@ class FileFacts(msgspec.Struct, array_like=True, gc=False):
     references: msgspec.Raw  # all others, encoded: half of the facts, needed only to resolve the file itself
     bindings: msgspec.Raw  # encoded as well: rarely needed by other files
     errors: int = 0  # syntax errors the parser recovered from
+    services: list[ServiceFact] = []
 
 
 class Extracted(msgspec.Struct, array_like=True, gc=False):

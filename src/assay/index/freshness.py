@@ -242,6 +242,9 @@ def _compare_all(root: Path, index: Generation, scanned: Scan) -> Freshness:
     if index.meta.get("version") != index_version():
         stale.append("(indexed by another version of assay)")
         is_full = True
+    if index.meta.get("flags", "") != ",".join(scanned.flags):
+        stale.append("(flag patterns of assay.toml)")
+        is_full = True
     return Freshness(stale, inf if is_full else _predicted_seconds(index, scanned, changes, documents))
 
 

@@ -153,6 +153,7 @@ _FILES = ("--format=" + "".join("%x00" + field for field in _FIELDS) + "%x00", "
 _PATCHES = ("--format=%x00%H", *OPTIONS)
 _BOT = re.compile(r"\[bot\]|\b(?:dependabot|renovate|greenkeeper|pre-commit-ci|github-actions|bors)\b|-bot\b", re.I)
 _FILE = "100"  # mode prefix of regular files
+_MAX_AUTHOR = 100  # characters
 _MAX_MESSAGE = 10_000  # characters; longer messages quote logs or lists of changes
 
 Read = TypeVar("Read")
@@ -167,6 +168,7 @@ class CommitFacts(msgspec.Struct, array_like=True, gc=False):
     subject: str
     terms: dict[str, int]
     files: list[tuple[str, str]]  # path and previous path if moved, relative to the repository
+    author: str = ""  # name, or the address if there is no name
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +268,14 @@ def _commit_facts(head: list[str], files: list[tuple[str, str]]) -> CommitFacts:
     if len(files) > MOST_FILES or _BOT.search(author):
         return CommitFacts(commit, int(time), "", {}, [])
     subject = message.strip().partition("\n")[0].strip()
-    return CommitFacts(commit, int(time), subject, dict(Counter(terms(searchable(message[:_MAX_MESSAGE])))), files)
+    words = dict(Counter(terms(searchable(message[:_MAX_MESSAGE]))))
+    return CommitFacts(commit, int(time), subject, words, files, _author_name(author))
+
+
+def _author_name(author: str) -> str:
+    """Return the name of `Name <address>`; the address, which is more private, only if there is no name."""
+    name, _, address = author.rpartition(" <")
+    return " ".join(name.split())[:_MAX_AUTHOR] or address.removesuffix(">")[:_MAX_AUTHOR]
 
 
 def _changed_files(line: bytes) -> Iterator[tuple[str, str]]:
@@ -410,7 +419,7 @@ def _commit(facts: CommitFacts, names: Names, prefix: str) -> Commit:
         for path, before in facts.files
         if path.startswith(prefix)
     ]
-    return Commit(facts.id, facts.time, facts.subject, facts.terms, touched, len(facts.files))
+    return Commit(facts.id, facts.time, facts.subject, facts.terms, touched, len(facts.files), facts.author)
 
 
 # Definitions removed by a change

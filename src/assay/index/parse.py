@@ -38,15 +38,16 @@ def cache_path(root: Path, own_folder: Path, name: str = "parses.db") -> Path:
 
 
 class ParseCache(DiskCache):
-    """On-disk cache from (content hash, language) to `Extracted`."""
+    """On-disk cache from (content hash, language) to `Extracted`, extracted with the repository's flag patterns."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, flags: tuple[str, ...] = ()) -> None:
         super().__init__(path, (_PARSED,))
+        self.flags = flags
         self._today = int(time.time() // 86400)
 
-    @staticmethod
-    def _key(digest: bytes, language: str) -> bytes:
-        return digest + f"{language}:{extractor_version()}".encode()
+    def _key(self, digest: bytes, language: str) -> bytes:
+        own = f"+{','.join(self.flags)}" if self.flags else ""
+        return digest + f"{language}{own}:{extractor_version()}".encode()
 
     def get(self, digest: bytes, language: str) -> Extracted | None:
         key = self._key(digest, language)
@@ -100,6 +101,7 @@ class _Task(NamedTuple):
     data: bytes
     digest: bytes
     note: str
+    flags: tuple[str, ...] = ()
 
 
 _Result = tuple[_Task, Extracted | str]  # str: the reason of a failure
@@ -149,7 +151,7 @@ def _tasks(root: Path, paths: Iterable[str], cache: ParseCache, chunker: Chunker
         if cached is not None:
             yield Parsed(path, digest, cached, source.note)
         else:
-            yield _Task(path, target, source.data, digest, source.note)
+            yield _Task(path, target, source.data, digest, source.note, cache.flags)
 
 
 def _parse_all(tasks: Iterator[_Task | Parsed]) -> Iterator[_Result | Parsed]:
@@ -270,7 +272,7 @@ def _parse_one(task: _Task) -> Extracted | str:
         name, _, chunker = task.language.partition("/")
         form = FORMATS.get(name)
         if form is None:
-            return extract(task.data, by_name()[name])
+            return extract(task.data, by_name()[name], task.flags)
         if chunker:
             return extract_passages(task.data, form, chunk.parse(chunker.partition("@")[0]))
         return extract_sections(task.data, form)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from assay.core.progress import Progress, Report
+from assay.index.enrich.statements import update_statements
 from assay.index.facts import decode_facts
 from assay.index.file import File
 from assay.index.freshness import compare, is_full_index_faster
@@ -65,8 +66,10 @@ def index(
         check_extent(root)
     with _gc_disabled(), home.writing(progress.waiting), _parse_cache(root, home) as cache:
         scanned = scan(root)
+        cache.flags = scanned.flags
         report, documents = _index_code(root, home, scanned, cache, progress, rebuild)
         report.skipped |= update_sections(root, home, scanned, cache, progress, documents, since)
+        report.notes |= update_statements(root, home, scanned, since)
         history_warnings = update_history(root, home, progress) if history else []
         report.warnings = list(dict.fromkeys([*scanned.warnings, *history_warnings]))
     report.documents = len(scanned.documents)
@@ -78,7 +81,7 @@ def _index_code(
     root: Path, home: Home, scanned: Scan, cache: ParseCache, progress: Progress, rebuild: bool
 ) -> tuple[Report, list[Parsed]]:
     """Update the previous generation or build a new one; return the documents that were parsed on the way."""
-    previous, reason = _open_previous(root, home)
+    previous, reason = _open_previous(root, home, scanned.flags)
     try:
         if previous is not None and not reason and not rebuild:
             try:
@@ -127,7 +130,7 @@ def _gc_disabled() -> Iterator[None]:
             gc.enable()
 
 
-def _open_previous(root: Path, home: Home) -> tuple[Generation | None, str]:
+def _open_previous(root: Path, home: Home, flags: tuple[str, ...]) -> tuple[Generation | None, str]:
     """Return the existing index and the reason if it cannot be updated."""
     try:
         previous = Generation.open(root, home)
@@ -140,6 +143,8 @@ def _open_previous(root: Path, home: Home) -> tuple[Generation | None, str]:
         return None, f"{previous.folder}: the index is damaged ({damage})"
     if previous.meta.get("version") != index_version():
         return previous, "the index was made by another version of assay"
+    if previous.meta.get("flags", "") != ",".join(flags):
+        return previous, "the flag patterns of assay.toml changed"
     return previous, ""
 
 

@@ -20,8 +20,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from assay.errors import AssayError
 from assay.git import Listing
 from assay.index.documents.formats import HEAD_BYTES, Format, format_of
+from assay.index.enrich.formats import is_project_file
+from assay.index.flag_patterns import read_patterns
 from assay.languages import language_of
 from assay.store.layout import decode, read_bytes
+from assay.store.links.openapi import NAME as OPENAPI_NAME
 from assay.system.files import open_regular, read_regular
 from assay.text.display import printable
 
@@ -125,6 +128,7 @@ _HEAD = 2_000  # bytes searched for a "generated" marker
 CONFIG_NAMES = frozenset({"go.mod", "tsconfig.json", "jsconfig.json", "package.json", "Cargo.toml"})  # see `modules`
 _MAX_CONFIG_BYTES = 500_000  # per manifest; hand-written ones have a few thousand
 _TOTAL_CONFIG_BYTES = 50_000_000  # of all manifests, which are held in memory
+_MOST_PROJECT_FILES = 5_000  # manifests, deployment and ownership files; the largest monorepos have some thousands
 IGNORE_FILE = ".assayignore"
 _RULES = (".gitignore", IGNORE_FILE)
 OWN_FOLDER = ".assay"
@@ -163,12 +167,16 @@ class Scan:
     files: dict[str, ScannedFile] = field(default_factory=dict)
     configs: dict[str, ScannedFile] = field(default_factory=dict)
     documents: dict[str, ScannedFile] = field(default_factory=dict)
+    project_files: dict[str, ScannedFile] = field(
+        default_factory=dict
+    )  # manifests, deployments, owners; may be sources too
     skipped: dict[str, str] = field(default_factory=dict)  # path → reason
     problems: dict[str, str] = field(default_factory=dict)  # path → what went wrong
     warnings: list[str] = field(default_factory=list)  # such as why git did not list the files
     others: int = 0  # number of other files
     folders: set[str] = field(default_factory=set)  # folders scanned, "" for the root
     rules: list[str] = field(default_factory=list)  # paths of ignore files
+    flags: tuple[str, ...] = ()  # names of the repository's own flag calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +205,7 @@ def check_root(root: Path) -> None:
 def scan(root: Path, listing: Listing | None = None) -> Scan:
     """Scan the tree below `root`, using a listing that was started earlier if there is one."""
     check_root(root)
-    out = Scan()
+    out = Scan(flags=read_patterns(root))
     rules = read_rules(root, IGNORE_FILE, out.problems)
     base = os.path.join(root, "")
     listing = listing or Listing(root)
@@ -285,7 +293,7 @@ class _NameClass(NamedTuple):
 
 @lru_cache(maxsize=1 << 14)  # file names repeat within and between scans
 def _classify_name(name: str) -> _NameClass:
-    config = name in CONFIG_NAMES
+    config = name in CONFIG_NAMES or OPENAPI_NAME.fullmatch(name) is not None
     source = not config and language_of(name) is not None
     form = None if config or source else format_of(name)
     suspect = _SUSPECT_NAME.search(name)
@@ -304,6 +312,8 @@ def _consider(base: str, path: str, out: Scan, is_real: Callable[[str], bool]) -
         return
     folder, _, name = path.rpartition("/")
     named = _classify_name(name)
+    if is_project_file(path):
+        _add_project_file(base, path, out, is_real)
     if not path.isprintable() and (problem := _name_problem(path)):
         if named.source or (named.form and problem.is_text):
             out.problems[problem.shown] = problem.reason
@@ -364,6 +374,24 @@ def _add_file(base: str, path: str, named: _NameClass, out: Scan) -> None:
     else:
         entry = ScannedFile(path, info.st_size, info.st_mtime_ns)
         (out.configs if named.config else out.documents if named.form else out.files)[path] = entry
+
+
+def _add_project_file(base: str, path: str, out: Scan, is_real: Callable[[str], bool]) -> None:
+    """Add a manifest, deployment or ownership file if it is a regular file of the project's own."""
+    folder = path.rpartition("/")[0]
+    if (
+        len(out.project_files) == _MOST_PROJECT_FILES
+        or not path.isprintable()
+        or is_vendored(path)
+        or not is_real(folder)
+    ):
+        return
+    try:
+        info = os.lstat(base + path)
+    except (OSError, ValueError):
+        return
+    if stat.S_ISREG(info.st_mode) and info.st_size <= _MAX_CONFIG_BYTES:
+        out.project_files[path] = ScannedFile(path, info.st_size, info.st_mtime_ns)
 
 
 def _head(path: str) -> bytes:

@@ -28,7 +28,7 @@ def show(path: str) -> None:
             f"{symbol.kind:12} {symbol.symbol}  {symbol.start}-{symbol.end}  {text.signature!r}  type={symbol.type!r} values={symbol.values}"
         )
     for row in [*facts.supertypes, *decode_references(facts.references)]:
-        print(f"{_ROLES[row.role]:12} {row.line:4} {name(row.source)} → {row.chain} {row.literal} {row.handler}")
+        print(f"{_ROLES[row.role]:12} {row.line:4} {name(row.source)} → {row.chain} {row.literal}")
     for imported in facts.imports:
         print(f"import       {imported.line:4} {imported}")
     for binding in decode_bindings(facts.bindings):

@@ -29,10 +29,12 @@ def extractor_version() -> str:
         [
             *(_HERE / name for name in ("facts.py", "chains.py")),
             *_sources(_HERE / "extract"),
+            *_sources(_HERE / "extract" / "services"),
             *_sources(_HERE / "documents"),
             *word_files(),
             *(_TEXT / name for name in ("tokens.py", "markup.py", "tags.py", "chunk.py")),
             *_sources(_LANGUAGES, "py", "scm"),
+            *_sources(_LANGUAGES / "frameworks"),
         ]
     )
 
@@ -47,6 +49,7 @@ def index_version() -> str:
             _HERE.parent / "core" / "items.py",
             *(_STORE / name for name in ("layout.py", "columns.py")),
             *_sources(_LANGUAGES, "py", "scm", "common"),
+            *_sources(_LANGUAGES / "frameworks"),
         ]
     )
 
@@ -56,6 +59,13 @@ def history_version() -> str:
     """Return a hash that changes with anything that affects the facts of a commit."""
     words = (_TEXT / name for name in ("terms.py", "prose.py"))
     return _digest([_HERE / "history.py", *_sources(_HERE.parent / "git"), *words])
+
+
+@cache
+def statements_version() -> str:
+    """Return a hash that changes with anything that affects what project files state."""
+    enrich = sorted((_HERE / "enrich").rglob("*.py"))
+    return _digest([*enrich, _STORE / "links" / "stated.py", _HERE.parent / "core" / "owners.py"])
 
 
 def _sources(folder: Path, *suffixes: str) -> list[Path]:

@@ -118,7 +118,7 @@ def finish(
         {
             "schema": str(SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
             "edges": edge_store.write(folder, edges), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
-            "others": str(scanned.others), "catalogue_bytes": "0" * 12, **digests,
+            "others": str(scanned.others), "flags": ",".join(scanned.flags), "catalogue_bytes": "0" * 12, **digests,
         }
     )  # fmt: skip
     catalogue.finish(folder / CATALOGUE_NAME)

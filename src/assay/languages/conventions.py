@@ -1,4 +1,4 @@
-"""Conventions across languages: paths of tests, and library calls that yield edges (routes, environment, processes).
+"""Conventions across languages: paths of tests, and library calls that yield edges (environment, processes).
 
 Keys of the tables are the last names of chains; an edge requires a literal argument.
 """
@@ -21,20 +21,6 @@ def is_test_path(path: str) -> bool:
 
 # Edges
 
-# name of the call or decorator → HTTP verb ("" if it does not imply one)
-ROUTES: dict[str, str] = {
-    **{verb: verb.upper() for verb in ("get", "post", "put", "delete", "patch", "head", "options")},
-    **{verb.upper(): verb.upper() for verb in ("get", "post", "put", "delete", "patch", "head", "options")},
-    **{verb.capitalize(): verb.upper() for verb in ("get", "post", "put", "delete", "patch", "head", "options")},
-    **{f"Map{verb.capitalize()}": verb.upper() for verb in ("get", "post", "put", "delete", "patch")},
-    **{f"Http{verb.capitalize()}": verb.upper() for verb in ("get", "post", "put", "delete", "patch")},
-    **{f"{verb.capitalize()}Mapping": verb.upper() for verb in ("get", "post", "put", "delete", "patch")},
-    **dict.fromkeys(
-        ("route", "Route", "HandleFunc", "Handle", "path", "re_path", "url", "RequestMapping", "websocket"), ""
-    ),
-    **dict.fromkeys(("add_url_rule", "add_api_route", "add_route", "Any", "all", "match"), ""),
-}
-
 # chain suffixes that read an environment variable
 ENVIRONMENT_CHAINS = (
     "os.environ", "environ", "os.environ.get", "environ.get", "os.getenv", "getenv", "os.Getenv", "os.LookupEnv", "env.var", "env.var_os",
@@ -54,7 +40,7 @@ PROCESS_CHAINS = (
 )  # fmt: skip
 
 # last names of all of the above: only these are checked for a literal argument
-LITERAL_NAMES = frozenset(ROUTES) | {chain.rpartition(".")[2] for chain in (*ENVIRONMENT_CHAINS, *PROCESS_CHAINS)}
+LITERAL_NAMES = frozenset(chain.rpartition(".")[2] for chain in (*ENVIRONMENT_CHAINS, *PROCESS_CHAINS))
 
 
 def ends_like(chain: str, patterns: tuple[str, ...]) -> bool:

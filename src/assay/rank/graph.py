@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.items import EDGE_NAMES, EDGE_TYPES
+from assay.core.items import EDGE_NAMES, EDGE_TYPES, PROVENANCES
 from assay.rank.arrays import Floats, Ints, highest, sorted_unique, sum_by_index
 from assay.rank.profile import Profile
 from assay.store.edges import Edges
@@ -124,6 +124,7 @@ def _unit(values: Floats) -> Floats:
 
 _USES = ("calls", "references", "type_hint_of", "extends", "implements")  # edge types that count towards authority
 _IS_USE = np.array([name in _USES for name in EDGE_NAMES])  # by edge type code
+_TOOL_PROVENANCES = [PROVENANCES.index("lsp"), PROVENANCES.index("scip")]
 _PROPAGATED = 400  # best items whose scores their containers share
 _COUNTED_MEMBERS = 5  # best members that count for a container
 _LARGE_CONTAINER = 30  # with more members than this they divide their container's share: one of hundreds says little
@@ -133,17 +134,39 @@ _STABLE_STEPS = 2  # … for this many steps
 _LEAST_MASS = 1e-4
 
 
+def _weighted(edges: Edges, tool_edges: float) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return the confidence of each edge, and a mask that leaves out repeated ones.
+
+    Edges of language tools count `tool_edges` times. Where one repeats an edge of our own, or of another tool, the
+    stronger counts: an edge must not weigh twice because two sources know it.
+    """
+    confidence = np.ascontiguousarray(edges.all["confidence"])
+    unique = np.ones(len(confidence), np.bool_)
+    from_tool = np.isin(edges.all["provenance"], _TOOL_PROVENANCES)
+    if from_tool.any():
+        confidence = np.where(from_tool, confidence * np.float32(tool_edges), confidence)
+        order = np.lexsort((-confidence, edges.all["type"], edges.all["target"], edges.all["source"]))
+        ordered = edges.all[order]
+        repeats = np.flatnonzero(
+            (ordered["source"][1:] == ordered["source"][:-1])
+            & (ordered["target"][1:] == ordered["target"][:-1])
+            & (ordered["type"][1:] == ordered["type"][:-1])
+        )
+        unique[order[repeats + 1]] = False
+    return confidence, unique
+
+
 class Graph:
     """The edges between the items of an index; arrays are by item number."""
 
     def __init__(self, edges: Edges, size: int, profile: Profile, firsts: Sequence[int] = (0,)) -> None:
         """Build the graph; `firsts` are the first item numbers of each repository."""
         self.size, self._firsts = size, firsts
-        source, target, kind, confidence = (
-            np.ascontiguousarray(edges.all[name]) for name in ("source", "target", "type", "confidence")
-        )
-        inside = np.flatnonzero(target > 0)
-        by_target = edges.by_target[len(target) - len(inside) :].astype(np.intp)  # external targets come first
+        source, target, kind = (np.ascontiguousarray(edges.all[name]) for name in ("source", "target", "type"))
+        confidence, unique = _weighted(edges, profile.tool_edges)
+        inside = np.flatnonzero((target > 0) & unique)
+        by_target = edges.by_target[int((target < 0).sum()) :].astype(np.intp)  # external targets come first
+        by_target = by_target[unique[by_target]]
         self._source, self._target, self._type = source[inside], target[inside], kind[inside]
         self._confidence = confidence[inside]
         self._steps = Steps.of(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from assay.core.items import EDGE_NAMES, EDGE_TYPES, SPACE_KINDS, TYPE_KINDS, Item, Link
 from assay.core.packs import Ranked
 from assay.rank.engine import Engine
+from assay.rank.recency import recency
 from assay.store.index import Index
 
 # Edges that propagate a change backwards: to callers, and to whoever overrides, extends or references the symbol.
@@ -149,7 +150,6 @@ def affected_tests(index: Index, changed: list[Item], depth: int = 6) -> list[Af
 # Context of files: their symbols, containers and callers.
 
 _BLAST, _CONFIDENCE, _RECENCY, _DISTANCE = 0.40, 0.25, 0.20, 0.15
-_NEVER_OBSERVED = 0.3  # recency of an item without a runtime trace
 _TEST_WEIGHT = 0.3
 _TIE = 1e-6  # weight of the score above next to a task's: breaks ties only
 
@@ -204,7 +204,7 @@ def _scored(index: Index, candidates: Sequence[_Candidate]) -> list[Ranked]:
             (
                 _BLAST * calls / max_calls
                 + _CONFIDENCE * surest
-                + _RECENCY * _NEVER_OBSERVED
+                + _RECENCY * recency(index, candidate.item)
                 + _DISTANCE / (1 + candidate.steps)
             )
             * (_TEST_WEIGHT if candidate.item.test else 1.0),

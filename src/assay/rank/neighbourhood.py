@@ -36,13 +36,17 @@ class Node(NamedTuple):
 
     @classmethod
     def of(cls, item: Item) -> Node:
+        if not item.number:  # stands for a name, see `linked_name`
+            return cls.named(item.id)
         return cls(item.id, item.symbol or item.path, item.kind, item.path, item.start, item.number)
 
     @classmethod
     def named(cls, name: str) -> Node:
-        """Return the node of a name such as `route:GET /users`."""
+        """Return the node of a name such as `route:GET /users`, of a section (`docs/use.md#routes`) or of a manifest."""
         kind, _, rest = name.removeprefix(EXTERNAL).partition(":")
-        return cls(name, rest or kind, kind if rest else "external")
+        if not rest or "/" in kind or "." in kind:
+            return cls(name, name, "section" if "#" in name else "external" if name.startswith(EXTERNAL) else "file")
+        return cls(name, rest, kind)
 
 
 class Neighbour(NamedTuple):
@@ -69,8 +73,9 @@ class Neighbourhood:
 
 def neighbourhood(index: Index, item: Item, most: int = 7, types: Collection[str] = SHOWN) -> Neighbourhood:
     """Return the neighbourhood of an item along some types of relations, at most `most` neighbours on each side."""
-    sources = _strongest(index, [*_edges_into(index, item), *_links(index, item, incoming=True)], types, most)
-    targets = _strongest(index, [*_edges_out_of(index, item), *_links(index, item, incoming=False)], types, most)
+    links = links_about(index, item, types)
+    sources = _strongest(index, [*_edges_into(index, item), *_ends(links, item, incoming=True)], types, most)
+    targets = _strongest(index, [*_edges_out_of(index, item), *_ends(links, item, incoming=False)], types, most)
     return Neighbourhood(Node.of(item), sources[0], targets[0], sources[1], targets[1])
 
 
@@ -108,17 +113,28 @@ def _edges_out_of(index: Index, item: Item) -> Iterator[_Relation]:
             )  # fmt: skip
 
 
-def _links(index: Index, item: Item, incoming: bool) -> Iterator[_Relation]:
-    for link in links_about(index, item):
+def _ends(links: Iterable[Link], item: Item, incoming: bool) -> Iterator[_Relation]:
+    """Yield the other ends of an item's links."""
+    for link in links:
         end, own = (link.source, link.target) if incoming else (link.target, link.source)
         if own != end and own in (item.id, item.path):
             yield _Relation(end, link.type, link.provenance, link.confidence, link.line, link.detail)
 
 
-def links_about(index: Index, item: Item) -> list[Link]:
+_OF_FILE = frozenset({"owned_by", "deployed_by"})  # links that mean a file as a whole
+
+
+def links_about(index: Index, item: Item, types: Collection[str] = SHOWN) -> list[Link]:
     """Return the links of an item, and of its file where the file as a whole is meant (owners, deployments)."""
-    of_file = index.links.about(item.path) if item.symbol else ()
-    return [*index.links.about(item.id), *(link for link in of_file if link.type in ("owned_by", "deployed_by"))]
+    of_file = index.links.about(item.path, _OF_FILE.intersection(types)) if item.symbol else ()
+    return [*index.links.about(item.id, types), *of_file]
+
+
+def linked_name(index: Index, name: str) -> Item | None:
+    """Return a stand-in for a name that is no item but has links: a manifest, a dependency, a deployment."""
+    if index.by_id(name) is not None or not any(name in link[:2] for link in index.links.all):
+        return None
+    return Item(0, name, "file", name, "", name, 0, 0, "", "", False)
 
 
 def _strongest(
@@ -207,13 +223,14 @@ def _alternating(around: Neighbourhood) -> Iterator[tuple[Neighbour, bool]]:
 
 # What surrounds a change
 
-_SURROUNDING = ("handles_route", "implements_rpc", "gated_by_flag", "deployed_by", "owned_by", "documents")
+_SURROUNDING = ("handles_route", "implements_rpc", "gated_by_flag", "owned_by", "documents")
 
 
 def surroundings(index: Index, items: Sequence[Item], reached: Sequence[Item] = ()) -> list[Relation]:
     """Return what is outside the code around a change: routes, flags, deployments, owners, documents.
 
-    Deployments are those of the changed items and of the items that the change reaches: an entry point calls the rest.
+    Deployments are those of the changed items and of the items that the change reaches: an entry point calls the rest,
+    or is in the same file.
     """
     out: dict[tuple[str, str, str], Relation] = {}
     for item in items:
@@ -225,11 +242,15 @@ def surroundings(index: Index, items: Sequence[Item], reached: Sequence[Item] = 
             out.setdefault(
                 (neighbour.node.id, item.id, neighbour.edge), Relation(neighbour.node.id, item.id, *neighbour[1:])
             )
-    for item in reached:
-        for link in links_about(index, item):
-            if link.type == "deployed_by" and link.source in (item.id, item.path):
-                relation = Relation(
-                    link.source, link.target, link.type, link.provenance, link.confidence, link.line, link.detail
-                )
-                out.setdefault((link.source, link.target, link.type), relation)
+    for link in deployments(index, [*items, *reached]):
+        relation = Relation(
+            link.source, link.target, link.type, link.provenance, link.confidence, link.line, link.detail
+        )
+        out.setdefault((link.source, link.target, link.type), relation)
     return sorted(out.values(), key=lambda relation: (_ORDER[relation.type], -relation.confidence, relation))
+
+
+def deployments(index: Index, items: Iterable[Item]) -> list[Link]:
+    """Return the deployments that start one of some items, or an entry point in a file of theirs, each once."""
+    paths = dict.fromkeys(item.path for item in items)
+    return list(dict.fromkeys(link for path in paths for link in index.links.deployments(path)))

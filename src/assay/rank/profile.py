@@ -49,6 +49,7 @@ class Profile:
     authority: float = 0.7  # log in-degree of calls and references
     history: float = 0.35  # commits with matching messages touched its file
     touched: float = 0.1  # commits with matching messages touched the symbol itself
+    recency: float = 0.0  # its file changed lately, whatever the task
     documents: float = 0.5  # matching documentation sections mention it
     place: float = 1.0  # the task names its file
     test_weight: float = 0.25  # tests, unless the task is about tests
@@ -79,6 +80,7 @@ class Profile:
     restart: float = 0.2
     steps: int = 15
     edge_weights: Mapping[str, float] = field(default_factory=lambda: dict(EDGE_WEIGHTS))
+    tool_edges: float = 1.0  # factor of edges from language tools (`assay enrich`)
     # after the walk
     hits: float = 0.5  # weight of the HITS adjustment
     folder: float = 0.3  # boost of the folder with most of the top items
@@ -105,7 +107,7 @@ _SEED = Profile(
     authority=0, history=0, touched=0, documents=0, place=0, test_weight=0.3, kind_weights={},
     channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, proposed=0, direct_hits=0,
     container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
-    dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, hits=1.0, folder=0, overload=1, namesake=1, reorder=0,
+    dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, tool_edges=0.3, hits=1.0, folder=0, overload=1, namesake=1, reorder=0,
     scoring="composite", ranker=0,
 )  # fmt: skip
 

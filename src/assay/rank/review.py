@@ -15,12 +15,14 @@ from assay.git.diff import ADDED, DELETED, MOVED, Change, Hunk
 from assay.rank.arrays import highest
 from assay.rank.engine import Engine
 from assay.rank.impact import Affected, affected_tests, impact
-from assay.store.history import History
+from assay.rank.neighbourhood import deployments
 from assay.store.index import Index
+from assay.store.links.stated import DEPLOYMENT, TEAM
 from assay.store.links.traces import observations
 from assay.text.display import counted
 
 TOUCHED, CALLERS, TESTS, MISSING, NEIGHBOURS = "touched", "callers", "tests", "missing", "neighbourhood"
+OWNERS, DEPLOYMENTS = "owners", "deployments"  # sections of names only; left out where there are none
 
 _TEST_VALUE = 0.5  # relative to other code: a test explains, the code decides
 _DATA_VALUE = 0.5  # of a field or variable relative to a function or type
@@ -29,6 +31,8 @@ _MIN_COCHANGE_SHARE = 0.4  # share of a file's commits that changed the other fi
 _LISTED_DELETIONS = 5  # symbols of a deleted file that are listed
 _LISTED_RANGES = 4  # changed line ranges that are listed
 _NAME_CONFIDENCE = 0.5  # confidence that a name still refers to its deleted definition
+_LISTED_NAMES = 6  # owners or deployments that are listed
+_DEPLOYMENT_DEPTH = 5  # depth within which an entry point counts as reaching a change, as that of `assay impact`
 _TEST_DEPTH = 3  # depth within which a test counts as reaching a change: at six, half of a large suite does
 
 
@@ -109,7 +113,30 @@ def for_review(engine: Engine, diff: Diff, scale: float = 1.0) -> Review:
         )
         for name, row in _SECTIONS.items()
     )
-    return Review([entry for entries in shown.values() for entry in entries], sections)
+    return Review(
+        [entry for entries in shown.values() for entry in entries], sections + _surroundings(index, diff, symbols)
+    )
+
+
+def _surroundings(index: Index, diff: Diff, symbols: list[Item]) -> tuple[Section, ...]:
+    """Return the owners of the changed files and the deployments that run changed code, each in one line."""
+    owners: dict[str, int] = {}
+    for change in diff.changes:
+        for link in index.links.about(change.path, ("owned_by",)):
+            owners[link.target.removeprefix(TEAM)] = owners.get(link.target.removeprefix(TEAM), 0) + 1
+    by_count = sorted(owners, key=lambda owner: (-owners[owner], owner))
+    owned = [f"{owner} ({counted(owners[owner], 'file')})" for owner in by_count]
+    deployed: list[str] = []
+    if any(link.type == "deployed_by" for link in index.links.all):  # otherwise the walk is for nothing
+        reached = [*symbols, *(entry.item for entry in impact(index, symbols, depth=_DEPLOYMENT_DEPTH))]
+        deployed = [link.target.removeprefix(DEPLOYMENT) for link in deployments(index, reached)]
+    rows = ((OWNERS, "Owners", owned), (DEPLOYMENTS, "Deployed by", list(dict.fromkeys(deployed))))
+    return tuple(Section(name, title, _listed(names), empty=True) for name, title, names in rows if names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
+    return ", ".join(names[:_LISTED_NAMES]) + more
 
 
 def _dependents(
@@ -296,7 +323,7 @@ def _dangling_references(index: Index, gone: Mapping[str, Sequence[Gone]]) -> li
 
 def _missing_cochanges(index: Index, changes: Sequence[Change]) -> Iterator[Ranked]:
     """Yield files that usually change with a file of the diff and are not in it, surest first."""
-    history, paths = History.open(index), {file.number: path for path, file in index.files.items()}
+    history, paths = index.history, {file.number: path for path, file in index.files.items()}
     in_diff = {change.path for change in changes} | {change.before for change in changes}
     best: dict[int, tuple[float, int, str]] = {}
     for path in sorted(in_diff & index.files.keys()):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from assay.core.items import EDGE_NAMES
+from assay.store import enrichment
 from assay.store.index import Index
 from assay.store.links.traces import observations
 from assay.store.sections import Sections
@@ -19,6 +21,21 @@ class LanguageStatus:
     calls: int  # all call sites
     calls_resolved: float | None  # resolved share of the call sites that refer to the repository; None without any
     calls_resolved_floor: float | None  # lower bound: counts common method names on unknown receivers as unresolved
+
+
+@dataclass(frozen=True, slots=True)
+class EnrichmentStatus:
+    """Calls that language tools answered, compared with our own resolution (`assay enrich`)."""
+
+    tools: list[str]
+    files: int
+    calls: int  # answered by a tool
+    agreed: int
+    gained: int  # not resolved by us, or calls of values about which we say nothing
+    disagreements: int
+    kinds: dict[str, int]  # of disagreements: another target, outside for the tool, outside for us (missed)
+    calls_resolved: float | None  # by us or by a tool
+    calls_resolved_floor: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +57,7 @@ class Status:
     bytes: int
     seconds: float
     mode: str
+    enrichment: EnrichmentStatus | None  # None if no tool was asked
     observed_calls: int  # in traces, of symbols as they are now
     observed_symbols: int
     observed_since: int | None  # seconds since 1970
@@ -114,6 +132,32 @@ def status(index: Index) -> Status:
         observed_calls=sum(calls.total.count for all_calls in observed.calls.values() for calls in all_calls),
         observed_symbols=len(observed.calls),
         observed_since=observed.since or None,
+        enrichment=_enrichment(index, resolved, unresolved, everyday),
+    )
+
+
+def _enrichment(index: Index, resolved: int, unresolved: int, everyday: int) -> EnrichmentStatus | None:
+    """Sum the comparisons with language tools; the numbers are our own counts of calls."""
+    stored = enrichment.read(index.parts[0].generation.home, index.files).values()
+    rows = [row for row in stored if row.answered]
+    if not rows:
+        return None
+    gained, values = sum(row.gained for row in rows), sum(row.values for row in rows)
+    external = sum(row.external for row in rows)
+    everyday = max(0, everyday - sum(row.everyday for row in rows))
+    kinds = Counter(disagreement.kind for row in rows for disagreement in row.disagreements)
+    resolved += gained + values + kinds["missed"]
+    unresolved = max(0, unresolved - gained - external)
+    return EnrichmentStatus(
+        tools=sorted({row.tool for row in rows}),
+        files=len(rows),
+        calls=sum(row.answered for row in rows),
+        agreed=sum(row.agreed for row in rows),
+        gained=gained + values,
+        disagreements=kinds.total(),
+        kinds=dict(sorted(kinds.items())),
+        calls_resolved=_ratio(resolved, unresolved),
+        calls_resolved_floor=_ratio(resolved, unresolved + everyday),
     )
 
 

@@ -43,6 +43,11 @@ class FileVectors:
         return np.asarray(self._vectors @ vector, np.float64)
 
 
+def is_stored(home: Home) -> bool:
+    """Return whether there are stored vectors, so that at most those of changed files are missing."""
+    return (home.folder / NAME).is_file()
+
+
 def prepare(index: Index, homes: Mapping[str, Home], embedder: Embedder) -> FileVectors:
     """Return the vectors of the files of an index, updating what is stored for each of its repositories."""
     size = int(np.max(index.columns.file, initial=0)) + 1  # numbers of removed files stay in use

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
@@ -15,11 +14,10 @@ from assay.store.index import Index
 from assay.store.passages import Passages
 from assay.store.source import WorkingTree
 from assay.text.chunk import Chunk, Chunker, Part, Text
-from assay.text.terms import terms
+from assay.text.terms import matching_spans, pieces_at, terms
 
 __all__ = ["FILE", "PASSAGE", "Reader", "Scored", "SearchHit", "SearchResults"]
 
-_WORD = re.compile(r"\w+")
 _CODE = Chunker("symbols")  # splits long definitions
 _SNIPPET_LINES = 4
 _MAX_MATCHES = 100  # matching lines kept of a hit
@@ -83,13 +81,8 @@ class SearchHit:
 
     def marked(self, line: str) -> list[tuple[str, bool]]:
         """Split a line into pieces, each flagged if it matches a query term or an exact part."""
-        spans = [word.span() for word in _WORD.finditer(line) if self.words & set(terms(word[0]))]
-        spans += [span for pattern in self.patterns for span in pattern.spans(line)]
-        out, at = list[tuple[str, bool]](), 0
-        for start, end in merged_spans(spans):
-            out += [(line[at:start], False), (line[start:end], True)]
-            at = end
-        return [piece for piece in [*out, (line[at:], False)] if piece[0]]
+        spans = [span for pattern in self.patterns for span in pattern.spans(line)]
+        return pieces_at(line, merged_spans([*matching_spans(line, self.words), *spans]))
 
 
 class SearchResults(list[SearchHit]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from assay.errors import AssayError
 from assay.languages.conventions import is_test_path
 from assay.rank.arrays import Floats
 from assay.search.code_ranker import CodeCandidates
@@ -48,6 +49,27 @@ class Group:
         return np.asarray((values.reshape(size, len(self.names)) - self.means) * self.weights, np.float64)
 
 
+class Contributions(Mapping[str, float]):
+    """Contributions of features to one candidate's score: a row of the matrix, since most candidates are never shown."""
+
+    def __init__(self, names: Sequence[str], row: Floats) -> None:
+        self._names, self._row = names, row
+
+    def __getitem__(self, name: str) -> float:
+        if name not in self._names:
+            raise KeyError(name)
+        return float(self._row[self._names.index(name)])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"Contributions({dict(self)})"
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """Log odds of code and of passages, and their conversion to probabilities."""
@@ -62,7 +84,9 @@ class Model:
 
 
 def read_model(stored: Mapping[str, Any]) -> Model:
-    """Return the model of a data file."""
+    """Return the model of a data file. Raises AssayError if it is of another format."""
+    if stored.get("format") != FORMAT:
+        raise AssayError(f"{MODEL}: format {stored.get('format')}, not {FORMAT}. Reinstall assay.")
     groups = {}
     for name in (CODE, PASSAGE):
         rows = stored[name]["features"]
@@ -132,9 +156,9 @@ def scored(
         ranked += [
             (
                 float(total),
-                candidate._replace(score=float(chance), contributions=dict(zip(weights.names, row, strict=True))),
+                candidate._replace(score=float(chance), contributions=Contributions(weights.names, row)),
             )
-            for total, chance, candidate, row in zip(totals, chances, candidates, amounts.tolist(), strict=True)
+            for total, chance, candidate, row in zip(totals, chances, candidates, amounts, strict=True)
         ]
     return [candidate for _, candidate in sorted(ranked, key=lambda pair: -pair[0])]
 

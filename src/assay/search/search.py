@@ -106,9 +106,20 @@ class Search:
         """
         query = query[:LONGEST_QUERY]
         candidates = self.candidates(query, k, filters, vector_index, proximity, subset)
+        return self.top(query, candidates, k, rerank, subset.patterns if subset else (), by_file)
+
+    def top(
+        self,
+        query: str,
+        candidates: Sequence[Scored],
+        k: int,
+        rerank: Rerank | None = None,
+        patterns: Sequence[Pattern] = (),
+        by_file: bool = False,
+    ) -> list[SearchHit]:
+        """Return the best `k` of a query's candidates as hits, spread over files."""
         likely = [candidate for candidate in candidates if candidate.score >= _MIN_SCORE]
         ranking = merge.spread(likely, self._paths(likely), by_file)
-        patterns = subset.patterns if subset else ()
         if rerank:
             return list(rerank(query, self.read(query, ranking[: max(k, _RERANK_DEPTH)], patterns)))[:k]
         return self.read(query, ranking[:k], patterns)
@@ -164,7 +175,8 @@ class Search:
             proximity(query, hits) if proximity else (),
             {word: self.passage_ranker.idf(*word) for word in query_words},
         )
-        return passages, features | self._general_features(query, passages, highest)
+        match = float(features["lexical"].max(initial=0.0))
+        return passages, features | self._general_features(query, passages, highest, match)
 
     def _nearest(self, query: str, allowed: Bools) -> tuple[Ints, float]:
         """Return the nearest passages by general vectors, none if all are unrelated, and the highest cosine."""
@@ -175,8 +187,14 @@ class Search:
         passages, cosines = self._general.near(query, _NEAREST, nothing, among)
         return passages[cosines >= MIN_COSINE], float(cosines.max(initial=0.0))
 
-    def _general_features(self, query: str, passages: Sequence[Scored], highest: float) -> dict[str, Floats]:
-        """Return the cosines of passages by general vectors, absolute and relative to the highest."""
+    def _general_features(
+        self, query: str, passages: Sequence[Scored], highest: float, match: float
+    ) -> dict[str, Floats]:
+        """Return the cosines of passages by general vectors, absolute and relative to the highest.
+
+        `match` is the lexical score of the best passage over the rarity of the query: vectors count less where the words
+        of the query stand together somewhere.
+        """
         if self._general is None or not passages:
             return {}
         numbers = np.array([passage.number for passage in passages], np.int64)
@@ -184,7 +202,11 @@ class Search:
         by_number = dict(zip(rows.tolist(), cosines.tolist(), strict=True))
         values = np.array([by_number.get(number, 0.0) for number in numbers.tolist()])
         relative = np.clip(values / max(highest, 1e-6), -1.0, 1.0)  # the highest may be next to nothing
-        return {"general vector": values, "general vector, relative": relative}
+        return {
+            "general vector": values,
+            "general vector, relative": relative,
+            "general vector, relative × lexical match": relative * match,
+        }
 
     def _paths(self, candidates: Sequence[Scored]) -> dict[int, str]:
         """Return the path of each candidate's file, by candidate number."""

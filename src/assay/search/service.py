@@ -15,11 +15,12 @@ from assay.rank.engine import Engine
 from assay.search.embed import Candidate, Embedder
 from assay.search.embed.embedders import GENERAL, embedder
 from assay.search.embed.rerankers import DEFAULT
+from assay.search.file_vectors import is_stored
 from assay.search.file_vectors import prepare as prepare_file_vectors
 from assay.search.filters import Filters, Subset
 from assay.search.hits import Scored, SearchHit
 from assay.search.passage_ranker import Weights
-from assay.search.search import Proximity, Search
+from assay.search.search import Proximity, Rerank, Search
 from assay.store.index import UnusableIndex
 from assay.store.layout import Home
 from assay.store.passages import Passages
@@ -49,9 +50,15 @@ class Searcher:
         by_file: bool = False,
     ) -> list[SearchHit]:
         """Return the best `k` hits for a query, best first. Raises UnusableIndex if the stored passages are damaged."""
-        rerank = self._rerank if self.reranker and not self._is_feature else None
         with self.checked():
-            return self.search.ranked(query, k, filters, self.vector_index, self._proximity, rerank, subset, by_file)
+            return self.search.ranked(
+                query, k, filters, self.vector_index, self._proximity, self._reordering, subset, by_file
+            )
+
+    def top(self, query: str, candidates: Sequence[Scored], k: int) -> list[SearchHit]:
+        """Return the best `k` hits, as `ranked` does, of candidates that are found already."""
+        with self.checked():
+            return self.search.top(query, candidates, k, self._reordering)
 
     def candidates(self, query: str, k: int, filters: Filters) -> list[Scored]:
         """Return passages and code on one scale, best first, at least `k` of each if there are so many."""
@@ -62,7 +69,12 @@ class Searcher:
         """Return candidates as hits; with a reranker that reads texts, in its order."""
         with self.checked():
             hits = self.search.read(query, candidates)
-        return self._rerank(query, hits) if self.reranker and not self._is_feature else hits
+        return list(self._reordering(query, hits)) if self._reordering else hits
+
+    @property
+    def _reordering(self) -> Rerank | None:
+        """The reranker as a stage after the merged ranking; None without one."""
+        return self._rerank if self.reranker and not self._is_feature else None
 
     @property
     def _is_feature(self) -> bool:
@@ -104,7 +116,8 @@ def is_ready(home: Home, settings: SearchSettings) -> bool:
         return True
     from assay.search.embed.vector_index import is_ready as embedded
 
-    return embedded(home, str(chosen), settings.embedder)
+    vectors = all(embedded(home, str(chosen), spec) for spec in (settings.embedder, GENERAL))
+    return vectors and is_stored(home)
 
 
 def prepare(
@@ -140,7 +153,7 @@ def prepare_all(
             key_variable = settings.embedder_key_variable
             passages_of = (home, root, str(chosen), divided[part.label])
             vectors.append(embedded(*passages_of, settings.embedder, key_variable, progress))
-            general_vectors.append(embedded(*passages_of, GENERAL))
+            general_vectors.append(embedded(*passages_of, GENERAL, progress=progress))
     homes = {label: home for label, (_, home) in places.items()}
     general = embedder(GENERAL) if vectors else None
     search = Search(

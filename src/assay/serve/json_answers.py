@@ -11,6 +11,8 @@ from assay.api import Repository
 from assay.core.items import Item
 from assay.rank.impact import Affected
 from assay.rank.neighbourhood import Relation, Subgraph
+from assay.rank.owners import Owners
+from assay.store.links.authors import day
 
 if TYPE_CHECKING:
     from assay.answer.reply import Reply
@@ -82,6 +84,25 @@ def graph(subgraph: Subgraph) -> Json:
         ],
         "edges": [relation._asdict() for relation in subgraph.relations],
     }  # fmt: skip
+
+
+def owners(place: str, answers: Sequence[Owners]) -> Json:
+    return {"place": place, "owners": [_owners(answer) for answer in answers]}
+
+
+def _owners(answer: Owners) -> Json:
+    """Return the stable JSON form of whom to ask; times are dates, `last` is null without a recorded commit."""
+    return {
+        "place": answer.place,
+        "rules": [rule._asdict() for rule in answer.rules],
+        "commits": answer.commits,
+        "authors": [
+            {"name": author.name, "commits": author.commits, "share": round(author.share, 3), "last": day(author.last)}
+            for author in answer.authors
+        ],
+        "last": answer.last and {**answer.last._asdict(), "time": day(answer.last.time)},
+        "of_file": answer.of_file,
+    }
 
 
 def explanation(explained: Explanation) -> Json:

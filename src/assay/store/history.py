@@ -17,13 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
+from assay.core.items import Item
 from assay.store import arrays
 from assay.store.arrays import Array
 from assay.store.generation import Generation, UnusableIndex
 from assay.store.index import Index
 
 NAME = "history.npz"
-FORMAT = 1  # file format version
+FORMAT = 2  # file format version
 HALF_LIFE = 365 * 86400  # seconds after which a co-change counts half: last year's design is less relevant
 UNPAIRED = 1.0  # pseudo-commit in the denominator: changing together once is not a pattern
 
@@ -47,6 +48,7 @@ class Commit:
     terms: Mapping[str, int]
     touched: Sequence[Touch]
     size: int  # files touched, including files that are not indexed
+    author: str = ""
 
 
 def write(path: Path, key: str, commits: Sequence[Commit]) -> None:
@@ -76,6 +78,7 @@ def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
     touches = [touch for commit in commits for touch in commit.touched]
     paths = _numbered(path for touch in touches for path in (touch.path, touch.before) if path)
     names = _numbered(name for touch in touches for name, _ in touch.names)
+    authors = _numbered(commit.author for commit in commits)
     symbols = [[(paths[t.path], names[name], line) for t in c.touched for name, line in t.names] for c in commits]
     return {
         "key": arrays.key(FORMAT, key),
@@ -85,6 +88,7 @@ def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
         "times": np.array([c.time for c in commits], "<i8"),
         "sizes": np.array([c.size for c in commits], "<i4"),
         "lengths": np.array([sum(c.terms.values()) for c in commits], "<i4"),
+        "authors": np.array([authors[c.author] for c in commits], "<i4"),
         **_postings(commits),
         "files": np.array([paths[touch.path] for touch in touches], "<i4"),
         "file_starts": arrays.starts(c.touched for c in commits),
@@ -94,6 +98,7 @@ def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
         **arrays.strings("subject", (c.subject for c in commits)),
         **arrays.strings("path", paths),
         **arrays.strings("name", names),
+        **arrays.strings("author", authors),
     }
 
 
@@ -131,10 +136,11 @@ class CommitLog:
 
     def __init__(self, generation: Generation, stored: Mapping[str, Array]) -> None:
         self._generation, self.arrays = generation, stored
-        self.subjects, self._terms, self._paths, self._names = (
-            arrays.strings_of(stored, what) for what in ("subject", "term", "path", "name")
+        self.subjects, self._terms, self._paths, self._names, self._authors = (
+            arrays.strings_of(stored, what) for what in ("subject", "term", "path", "name", "author")
         )
         self._symbols: dict[int, dict[str, list[tuple[int, int, int]]]] = {}
+        self._changed_spans: dict[int, list[tuple[int, int, int]]] = {}
 
     @classmethod
     def open(cls, generation: Generation) -> CommitLog:
@@ -164,6 +170,51 @@ class CommitLog:
             named = self._named(int(self._numbers[path])).get(self._names[name], [])
             out.update(number for _, number in sorted((_distance(line, *span), number) for number, *span in named)[:1])
         return np.array(sorted(out), "<i4")
+
+    def author(self, commit: int) -> str:
+        return self._authors[int(self.arrays["authors"][commit])]
+
+    def changes(self, file: int) -> Array:
+        """Return the commits that touched a file, newest first."""
+        files, commits = self._by_file
+        start, end = np.searchsorted(files, [file, file + 1])
+        return np.unique(commits[start:end])
+
+    def symbol_changes(self, file: int, first: int, last: int) -> list[int]:
+        """Return the commits that touched a definition of a file within some lines, newest first."""
+        return sorted(
+            {commit for commit, start, end in self._definition_changes(file) if first <= start and end <= last}
+        )
+
+    def _definition_changes(self, file: int) -> list[tuple[int, int, int]]:
+        """Return the commits that touched definitions of a file, each with the current lines of the definition."""
+        if file not in self._changed_spans:
+            files, rows = self._by_named_file
+            start, end = np.searchsorted(files, [file, file + 1])
+            commits = np.searchsorted(self.arrays["name_starts"], rows[start:end], "right") - 1
+            named, out = self._named(file), self._changed_spans.setdefault(file, [])
+            for commit, (_, name, line) in zip(
+                commits.tolist(), self.arrays["names"][rows[start:end]].tolist(), strict=True
+            ):
+                spans = [span for _, *span in named.get(self._names[name], [])]
+                if spans:
+                    first, last = min(spans, key=lambda span: (_distance(line, *span), *span))
+                    out.append((commit, first, last))
+        return self._changed_spans[file]
+
+    @cached_property
+    def _by_file(self) -> tuple[Array, Array]:
+        """File and commit of every touch of an existing file, by file."""
+        files, commits = self._touches
+        order = np.argsort(files, kind="stable")
+        return files[order], commits[order]
+
+    @cached_property
+    def _by_named_file(self) -> tuple[Array, Array]:
+        """File of every changed definition and the row that states it, by file."""
+        files = self._numbers[self.arrays["names"][:, 0]] if len(self._numbers) else np.zeros(0, "<i4")
+        order = np.argsort(files, kind="stable")
+        return files[order], order
 
     def counts(self) -> Array:
         """Return the number of commits per file number."""
@@ -273,18 +324,27 @@ class History:
         """Seconds between each file's last commit and the newest commit; untouched files have the age of the first."""
         return arrays.concatenated([log.ages() for log in self.logs])
 
+    def author(self, commit: int) -> str:
+        """Return the name of a commit's author; empty if it is not recorded."""
+        place, local = arrays.locate(self._firsts, commit)
+        return self.logs[place].author(local)
+
     def changes(self, file: int) -> list[int]:
         """Return the commits that touched a file, newest first."""
-        return self._changes.get(file, [])
+        place, local = arrays.locate(self._first_files, file)
+        return [commit + self._firsts[place] for commit in self.logs[place].changes(local).tolist()]
+
+    def symbol_changes(self, item: Item) -> list[int]:
+        """Return the commits that touched a symbol or what it contains, newest first; of the newest commits only."""
+        if not item.symbol:
+            return self.changes(self.index.files[item.path].number)
+        place, file = arrays.locate(self._first_files, self.index.files[item.path].number)
+        commits = self.logs[place].symbol_changes(file, item.start, item.end)
+        return [commit + self._firsts[place] for commit in commits]
 
     @cached_property
-    def _changes(self) -> dict[int, list[int]]:
-        """Commits per file."""
-        out: defaultdict[int, list[int]] = defaultdict(list)
-        for commit in range(len(self)):
-            for file in self.touched(commit):
-                out[int(file)].append(commit)
-        return out
+    def _first_files(self) -> list[int]:
+        return [part.first_file for part in self.index.parts]
 
     def co_changed(self, file: int) -> list[tuple[int, float]]:
         """Return the files that change together with a file, with scores; small and recent commits count most."""

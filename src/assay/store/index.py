@@ -23,8 +23,11 @@ from assay.store.layout import Home
 if TYPE_CHECKING:
     from assay.store.columns import Columns
     from assay.store.edges import Edges
+    from assay.store.history import History
     from assay.store.links import Links
+    from assay.store.links.stated import Stated
     from assay.store.postings import Postings
+    from assay.store.sections import Sections
 
 __all__ = ["Index", "NoIndex", "Part", "UnusableIndex"]
 
@@ -177,6 +180,29 @@ class Index:
         from assay.store.links import Links
 
         return Links(self)
+
+    # beside the generations
+
+    @cached_property
+    def stated(self) -> list[Stated]:
+        """Statements of manifests, deployments and CODEOWNERS files, by part."""
+        from assay.store.links.stated import Stated
+
+        return [Stated(part) for part in self.parts]
+
+    @cached_property
+    def history(self) -> History:
+        """Commits of all repositories."""
+        from assay.store.history import History
+
+        return History.open(self)
+
+    @cached_property
+    def sections(self) -> Sections:
+        """Sections of documents of all repositories."""
+        from assay.store.sections import Sections
+
+        return Sections.open(self)
 
     # files and items
 

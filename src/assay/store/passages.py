@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple, overload
 
 import msgspec
 import numpy as np
@@ -24,6 +25,7 @@ from assay.text.terms import terms
 
 FORMAT = 1  # file format version
 FIELDS = ("heading", "path", "text")
+_HEADING, _TEXT = FIELDS.index("heading"), FIELDS.index("text")
 _MAX_COUNT = 255  # stored term frequency
 
 
@@ -112,7 +114,7 @@ def _postings(
 ) -> tuple[list[str], Array, Array, Array, Array]:
     """Return vocabulary, row offset per term, rows (passage), counts by field, and field lengths per passage."""
     fields: list[list[Mapping[str, int]]] = [
-        [Counter(terms(" ".join(p.headings))) for p in passages],
+        _heading_counts(passages),
         [term_counts for d in documents for term_counts in [Counter(terms(d.path))] * len(d.passages)],
         [p.terms for p in passages],
     ]
@@ -128,6 +130,16 @@ def _postings(
     return vocabulary, starts, (unique_keys & 0xFFFFFFFF).astype("<i4"), table, lengths.reshape(-1, len(fields)).copy()
 
 
+def _heading_counts(passages: Sequence[PassageFacts]) -> list[Mapping[str, int]]:
+    """Return the term counts of the headings of each passage; every heading is split once, as many passages share it."""
+    split: dict[str, list[str]] = {}
+    for passage in passages:
+        for heading in passage.headings:
+            if heading not in split:
+                split[heading] = terms(heading)
+    return [Counter(chain.from_iterable(map(split.__getitem__, passage.headings))) for passage in passages]
+
+
 def _flat(field: Sequence[Mapping[str, int]], places: Mapping[str, int]) -> tuple[Array, Array]:
     """Return (term << 32 | passage) and count for every term of every passage in a field."""
     owners = np.repeat(np.arange(len(field), dtype="<i8"), [len(term_counts) for term_counts in field])
@@ -135,6 +147,15 @@ def _flat(field: Sequence[Mapping[str, int]], places: Mapping[str, int]) -> tupl
     codes = np.fromiter(map(places.__getitem__, flat_terms), "<i8", len(owners))
     counts = np.fromiter(chain.from_iterable(term_counts.values() for term_counts in field), "<i8", len(owners))
     return codes << 32 | owners, counts
+
+
+class TermCounts(NamedTuple):
+    """Term counts of texts, in CSR format: those of text i are from `starts[i]` to `starts[i + 1]`."""
+
+    vocabulary: Sequence[str]
+    starts: Array
+    terms: Array  # positions in the vocabulary, ascending within a text
+    counts: Array
 
 
 class PassageTable:
@@ -159,10 +180,55 @@ class PassageTable:
             headings, first, last, start, end, page, self._texts[number], label,
         )  # fmt: skip
 
+    def full_text(self, number: int) -> str:
+        """Return the headings and the text of a passage, without reading its other facts."""
+        return "\n".join((*filter(None, self._headings[number].split("\n")), self._texts[number]))
+
+    def term_counts(self) -> TermCounts:
+        """Return the term counts of all full texts, from the postings: nothing is split into terms again.
+
+        Raises IndexError if the postings are damaged: they are mapped, so nobody has looked at them.
+        """
+        stored = self.arrays
+        sizes, rows = np.diff(stored["term_starts"]), stored["passages"]
+        complete = len(sizes) == len(self._terms) and sizes.sum() == len(rows) == len(stored["counts"])
+        if not complete or min(sizes.min(initial=0), rows.min(initial=0)) < 0 or rows.max(initial=-1) >= len(self):
+            raise IndexError("postings out of range")
+        terms = np.repeat(np.arange(len(self._terms), dtype="<i4"), sizes)
+        counts = stored["counts"][:, _HEADING].astype("<i4") + stored["counts"][:, _TEXT]
+        present = np.flatnonzero(counts)
+        present = present[np.argsort(rows[present], kind="stable")]
+        starts = np.append(0, np.cumsum(np.bincount(rows[present], minlength=len(self))))
+        return TermCounts(list(self._terms), starts, terms[present], counts[present])
+
     def having(self, term: str) -> tuple[Array, Array]:
         position = self._terms.find(term)
         start, end = self.arrays["term_starts"][position : position + 2] if position >= 0 else (0, 0)
         return self.arrays["passages"][start:end], self.arrays["counts"][start:end]
+
+
+class PassageTexts(Sequence[str]):
+    """The full texts of a repository's passages, read on demand, with their term counts."""
+
+    def __init__(self, table: PassageTable) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self._table.full_text(number) for number in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        return self._table.full_text(place)
+
+    def term_counts(self) -> TermCounts:
+        return self._table.term_counts()
 
 
 class Passages:
@@ -192,6 +258,11 @@ class Passages:
     def __getitem__(self, number: int) -> Passage:
         place, local = arrays.locate(self._firsts, number)
         return self._tables[place].passage(local, self._labels[place], number)
+
+    def full_texts(self) -> PassageTexts:
+        """Return headings and text of every passage, for the passages of a single repository."""
+        (table,) = self._tables
+        return PassageTexts(table)
 
     @cached_property
     def documents(self) -> Array:

@@ -25,7 +25,7 @@ from assay.store.generation import Generation, UnusableIndex
 from assay.store.index import Index
 
 NAME = layout.SECTIONS
-FORMAT = 2  # file format version
+FORMAT = 3  # file format version
 MOST_NAMESAKES = 8  # a name with more definitions is too ambiguous to count
 _MAX_ROWS = 200  # definitions considered for a qualified name
 _UNREAD = bytes(16)  # content hash of an unreadable document
@@ -36,13 +36,17 @@ Row = tuple[int, str, str]  # number, qualified name and path of a symbol
 
 
 class SectionFacts(NamedTuple):
-    """Extracted facts of a section: headings (outermost first), lines from 1, terms, mentioned names."""
+    """Extracted facts of a section: headings (outermost first), lines from 1, terms, mentioned names.
+
+    `marked` says of each name whether the section marks it as code.
+    """
 
     headings: tuple[str, ...]
     first: int
     last: int
     terms: dict[str, int]
     names: tuple[str, ...]
+    marked: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,7 @@ def _arrays(key: str, documents: Sequence[Document], indexed_at: int) -> dict[st
         "term_starts": np.searchsorted(postings[:, 0], np.arange(len(vocabulary) + 1)).astype("<i4"),
         "names": np.array([names[name] for s in sections for name in s.names], "<i4"),
         "name_starts": arrays.starts(s.names for s in sections),
+        "marked": np.array([mark for s in sections for mark in s.marked or (False,) * len(s.names)], "u1"),
         **arrays.strings("path", (d.path for d in documents)),
         **arrays.strings("problem", (d.problem for d in documents)),
         **arrays.strings("heading", ("\n".join(s.headings) for s in sections)),
@@ -159,6 +164,15 @@ def _postings(sections: Sequence[SectionFacts]) -> tuple[list[str], Array, Array
     counts = np.fromiter(chain.from_iterable(s.terms.values() for s in sections), "<i8")
     order = np.argsort(flat, kind="stable")
     return vocabulary, np.stack([flat, owners], axis=1)[order], np.minimum(counts, 255).astype("u1")[order]
+
+
+class Mention(NamedTuple):
+    """A name in a section, with the symbols that it may mean."""
+
+    section: int
+    name: str
+    symbols: list[int]
+    marked: bool  # as code
 
 
 class SectionTable:
@@ -213,6 +227,27 @@ class SectionTable:
             lower = [qualifier.lower() for qualifier in qualifiers]
             rows = _best_rows(rows, [_count_words(lower, f"{symbol}/{path}".lower()) for _, symbol, path in rows])
         return tuple(row[0] for row in rows) if len(rows) <= MOST_NAMESAKES else ()
+
+    def mentions(self, last: str) -> list[tuple[str, Array, Array]]:
+        """Return the mentions that end in a name, `route` or `flask.Flask.route`: their sections, and which mark it."""
+        starts, sections, marked = self._by_mention
+        spans = ((number, slice(starts[number], starts[number + 1])) for number in self._by_last_name.get(last, ()))
+        return [(self._names[number], sections[span], marked[span]) for number, span in spans]
+
+    @cached_property
+    def _by_mention(self) -> tuple[Array, Array, Array]:
+        """Sections of every mention and whether they mark it as code, by the number of the mention."""
+        names, sections = self.arrays["names"], np.repeat(np.arange(len(self)), np.diff(self.arrays["name_starts"]))
+        order = np.argsort(names, kind="stable")
+        starts = np.searchsorted(names[order], np.arange(len(self._names) + 1))
+        return starts, sections[order], self.arrays["marked"][order]
+
+    @cached_property
+    def _by_last_name(self) -> dict[str, list[int]]:
+        out: defaultdict[str, list[int]] = defaultdict(list)
+        for number, name in enumerate(self._names):
+            out[name.rpartition(".")[2]].append(number)
+        return dict(out)
 
     def file(self, name: str) -> int:
         """Return the number of the only file whose path ends so; 0 if there is none or it is ambiguous."""
@@ -286,6 +321,18 @@ class Sections:
             place, _ = arrays.locate(self._firsts, section)
             self._symbols[section] = _shares(self._named(name, place) for name in self.names(section))
         return self._symbols[section]
+
+    def mentions(self, last: str) -> list[Mention]:
+        """Return the mentions that end in a name."""
+        out = []
+        for place, table in enumerate(self.tables):
+            for name, sections, marked in table.mentions(last):
+                symbols = self._named(name, place)
+                out += [
+                    Mention(section + self._firsts[place], name, symbols, bool(mark))
+                    for section, mark in zip(sections.tolist(), marked.tolist(), strict=True)
+                ]
+        return out
 
     def _named(self, name: str, place: int) -> list[int]:
         """Resolve a mention in the section's own part, else in all parts."""

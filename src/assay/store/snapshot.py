@@ -30,12 +30,13 @@ from assay.store import history, layout
 from assay.store.catalogue import NAME as CATALOGUE
 from assay.store.generation import Generation
 from assay.store.layout import Home
+from assay.store.links import stated
 from assay.store.remote import CHUNK, Missing, Place, RemoteError
 from assay.store.seal import NAME as SEAL
 from assay.system.files import check_folder, open_regular
 
 FORMAT = 1
-SIDECARS = (history.NAME, layout.SECTIONS)  # published beside the generation
+SIDECARS = (history.NAME, layout.SECTIONS, stated.NAME)  # published beside the generation
 
 _LATEST = "latest.json"
 _MAX_MANIFEST = 1 << 20

@@ -19,7 +19,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -177,6 +177,11 @@ class Cluster(Executor):
             self._client.submit, _work, dict(software()), self._id, self._prepare, function, unit,
             key=f"assay-{function.__name__}-{self._id}-{self._submitted}", pure=False,
         )  # fmt: skip
+
+    def cancel(self, future: Any) -> None:
+        if self._client.status == "running":
+            with suppress(WorkersLost):
+                self._ask(future.cancel, force=True)
 
     def result(self, future: Any) -> Any:
         from distributed import KilledWorker

@@ -68,6 +68,11 @@ def connect(path: Path, mode: str, wait: float = 5.0, any_thread: bool = False) 
     return connection
 
 
+def connect_in_memory() -> Guarded:
+    """Open an empty database that lives as long as the connection, for any thread."""
+    return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=Guarded)
+
+
 def statements(script: str) -> tuple[str, ...]:
     """Split a script into statements."""
     return tuple(filter(None, map(str.strip, script.split(";"))))

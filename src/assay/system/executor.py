@@ -103,11 +103,11 @@ class Executor(ABC):
                 durations.append(time.monotonic() - attempt.started)
                 for other in [key for key, value in attempts.items() if value.number == attempt.number]:
                     del attempts[other]
-                    other.cancel()
+                    self.cancel(other)
                 yield attempt.unit, result
         finally:
             for future in attempts:
-                future.cancel()
+                self.cancel(future)
 
     def _start(
         self,
@@ -137,7 +137,11 @@ class Executor(ABC):
 
     @abstractmethod
     def submit(self, function: Callable[..., Any], unit: Unit) -> Any:
-        """Start a unit; return a future with `add_done_callback` and `cancel`."""
+        """Start a unit; return a future with `add_done_callback`."""
+
+    @abstractmethod
+    def cancel(self, future: Any) -> None:
+        """Cancel a unit if it has not started; also after `close`."""
 
     @abstractmethod
     def check(self) -> None:
@@ -190,6 +194,9 @@ class LocalPool(Executor):
             return future.result()
         except BrokenProcessPool:
             raise _killed() from None
+
+    def cancel(self, future: Any) -> None:
+        future.cancel()
 
     def check(self) -> None:
         """Do nothing: a broken pool completes its futures."""

@@ -245,10 +245,19 @@ def telling_terms(text: str) -> set[str]:
 
 
 def marked(text: str, words: Collection[str]) -> list[tuple[str, bool]]:
-    """Split a text into pieces, each flagged if it is a word with one of the terms `words`."""
-    pieces, at = list[tuple[str, bool]](), 0
-    for word in _WORD.finditer(text):
-        if not set(terms(word[0])).isdisjoint(words):
-            pieces += [(text[at : word.start()], False), (word[0], True)]
-            at = word.end()
-    return [piece for piece in [*pieces, (text[at:], False)] if piece[0]]
+    """Split a text into pieces, each flagged if it is an identifier with one of the terms `words`."""
+    return pieces_at(text, matching_spans(text, words))
+
+
+def matching_spans(text: str, words: Collection[str]) -> list[tuple[int, int]]:
+    """Return the spans of the identifiers that have one of the terms `words`."""
+    return [match.span() for match in _PIECE.finditer(text) if not set(terms(match[0])).isdisjoint(words)]
+
+
+def pieces_at(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[str, bool]]:
+    """Split a text at ascending spans; the pieces inside them are flagged."""
+    out, at = list[tuple[str, bool]](), 0
+    for start, end in spans:
+        out += [(text[at:start], False), (text[start:end], True)]
+        at = end
+    return [piece for piece in [*out, (text[at:], False)] if piece[0]]

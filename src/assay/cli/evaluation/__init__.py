@@ -21,6 +21,7 @@ COMMANDS = {
     "report": ("assay.cli.evaluation.report", "Render a run, or a comparison of two, as one HTML page."),
     "verify": ("assay.cli.evaluation.golden", "Check that everything a golden set expects exists."),
     "create": ("assay.cli.evaluation.golden", "Add a query to a golden set, picking from search results."),
+    "chunks": ("assay.cli.evaluation.chunks", "List the chunks of the documents, and pick those a question expects."),
     "convert": ("assay.cli.evaluation.golden", "Write a golden set in another format."),
     "mine": ("assay.cli.evaluation.mine", "Build a golden set from history, doc comments or documents."),
 }  # fmt: skip

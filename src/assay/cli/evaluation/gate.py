@@ -13,6 +13,7 @@ from assay.cli.evaluation import options
 from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, progress_bar
 from assay.cli.evaluation.run import begin
 from assay.config.configuration import load as load_configuration
+from assay.core.cautions import Caution
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.files import repository_file, write_output
@@ -232,7 +233,8 @@ def threshold_command(golden_path: Path, spec: str, timeout: float, root: Path |
     else:
         echo(f"{spec} on {golden_path}: {answerable} answerable questions, {to_refuse} to refuse\n")
         _print_thresholds(points, advice)
-    echo_warnings([f"{counted(failed, 'question')} got no confidence and are left out"] if failed else [])
+    message = f"{counted(failed, 'question')} got no confidence and are left out"
+    echo_warnings([Caution("failed-queries", message)] if failed else [])
 
 
 def _print_thresholds(points: list[Point], advice: Advice) -> None:

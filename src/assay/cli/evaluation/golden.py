@@ -13,20 +13,22 @@ import click
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import echo_warnings
-from assay.core.golden import Expected, GoldenQuery, Hit
+from assay.core.cautions import Caution, as_json, of_golden
+from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit
 from assay.errors import AssayError
-from assay.evaluate.golden import FORMATS, append, convert, load
+from assay.evaluate.fixture_rules import fixture_cautions
+from assay.evaluate.golden import FORMATS, WRITABLE, append, convert, load
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.systems import System, SystemFailed, open_system
-from assay.evaluate.verify import inventories, verify
+from assay.evaluate.verify import inventories, packages_of, verify
 
 _RESULTS = 10
-_FORMAT = click.Choice(list(FORMATS))
+_FORMAT, _WRITABLE = click.Choice(list(FORMATS)), click.Choice(WRITABLE)
 
 
 @click.command("create")
 @options.golden("The golden set to add to; created if missing.")
-@click.option("--set-format", type=_FORMAT, help="The format of a new set. Default: by path and expected items.")
+@click.option("--set-format", type=_WRITABLE, help="The format of a new set. Default: by path and expected items.")
 @click.option("--question", metavar="TEXT", help="The question. Skips all prompts.")
 @options.repeated("--expect-symbol", "symbol", metavar="NAME", help="An expected symbol; may be repeated.")
 @options.repeated("--expect-file", "file", metavar="PATH", help="An expected file; may be repeated.")
@@ -70,7 +72,7 @@ def create_command(
             raise AssayError(
                 "give either what is expected (--expect-symbol, --expect-file, --expect-doc, --expect-chunk) or --negative"
             )
-        identity = identity or new_id(question, _ids(golden_path))
+        identity = identity or new_id(question, ids_in(golden_path))
         _add(GoldenQuery(identity, question, expected, refuse, **facts), golden_path, set_format, form)
         return
     system = _searcher(spec, find_root(root))
@@ -113,7 +115,7 @@ def _interview(system: System | None, path: Path) -> GoldenQuery | None:
     if not question:
         return None
     expected = _pick(system, question)
-    identity = click.prompt("id", default=new_id(question, _ids(path)))
+    identity = click.prompt("id", default=new_id(question, ids_in(path)))
     tier = click.prompt(
         "tier", default="easy" if len(expected) < 2 else "medium", type=click.Choice(["easy", "medium", "hard"])
     )
@@ -191,7 +193,8 @@ def new_id(question: str, existing: set[str]) -> str:
     return identity
 
 
-def _ids(path: Path) -> set[str]:
+def ids_in(path: Path) -> set[str]:
+    """Return the ids of a set's queries; empty for a new or unusable set."""
     if not path.exists() or (path.is_file() and not path.stat().st_size):
         return set()
     try:
@@ -206,12 +209,17 @@ def _ids(path: Path) -> set[str]:
 @click.command("convert")
 @click.argument("source", type=options.PATH)
 @click.argument("target", type=options.PATH)
-@click.option("--to", "to", type=_FORMAT, required=True, help="The format to write.")
+@click.option("--to", "to", type=_WRITABLE, required=True, help="The format to write.")
 @click.option("--from", "source_format", type=_FORMAT, help="The format of SOURCE. Default: detected.")
+@options.path(
+    "--root", "corpus", metavar="DIR", help="With beir: the folder of the documents, written to corpus.jsonl."
+)
 @format_option
-def convert_command(source: Path, target: Path, to: str, source_format: str | None, form: str) -> None:
+def convert_command(
+    source: Path, target: Path, to: str, source_format: str | None, corpus: Path | None, form: str
+) -> None:
     """Convert the golden set SOURCE to TARGET in another format, and list what that format cannot hold."""
-    lost = convert(source, target, to, source_format)
+    lost = convert(source, target, to, source_format, corpus)
     facts = {"source": str(source), "target": str(target), "format": to}
     _print_written(facts, f"wrote {target} ({to})", lost, form)
 
@@ -235,18 +243,25 @@ def verify_command(
 ) -> None:
     """Check that everything a golden set expects exists; a missing item would look like a ranking failure.
 
-    Symbols are looked up in the index, files in the folder, documents of a BEIR set in its corpus. Exit code 1 when
-    something is missing.
+    Symbols, chunks and passages are looked up in the index, with the matcher of the run; files in the folder, documents
+    of a BEIR set in its corpus. Warns of fixtures that break the rules for good ones. Exit code 1 when something is
+    missing.
     """
     golden = load(golden_path)
     matcher = matcher_for(golden, matching)
     items_by_repository = inventories(golden, find_root(root), corpus, items)
     missing, checked, skipped = verify(golden.queries, items_by_repository, matcher)
+    root_path = find_root(root)
     if not checked and skipped:
         raise AssayError(
-            f"{golden_path}: cannot check expectations at level {', '.join(golden.levels)}. "
-            "Build an index with `assay index`, or list the retrievable items with --items FILE."
+            f"{golden_path}: cannot check expectations at level {', '.join(golden.levels)}: {corpus or root_path} has no index. "
+            "Build it with `assay index`, name the repository with --root DIR, or list what can be retrieved with --items FILE."
         )
+    cautions = of_golden(golden)
+    if golden.format == "fixtures":
+        cautions += fixture_cautions(golden.queries, packages_of(items_by_repository, matcher))
+    if checked == len(missing) > 1 and items is None:  # of one expectation, nothing follows
+        cautions.append(_all_missing(golden, corpus or root_path))
     if form == "json":
         print_json(
             {
@@ -256,7 +271,7 @@ def verify_command(
                 "checked": checked,
                 "not_checkable": skipped,
                 "missing": [entry.as_json() for entry in missing],
-                "warnings": list(golden.warnings),
+                "warnings": as_json(cautions),
             }
         )
     else:
@@ -266,5 +281,17 @@ def verify_command(
         echo(
             f"{golden.format}: {len(golden.queries)} queries, {checked} expectations checked, {len(missing)} missing{note}"
         )
-        echo_warnings(golden.warnings)
+        echo_warnings(cautions)
     raise click.exceptions.Exit(1 if missing else 0)
+
+
+def _all_missing(golden: GoldenSet, searched: Path) -> Caution:
+    """Return the caution on a set of which nothing exists: the wrong folder, or another system's chunks."""
+    if golden.levels == ("chunk",):
+        message = (
+            f"no chunk of this set is in the index of {searched}: `assay eval chunks` lists its ids; "
+            "those of another system are checked with --items FILE"
+        )
+        return Caution("foreign-chunks", message)
+    message = f"nothing of this set exists in {searched}: if it is about another repository, name that with --root DIR"
+    return Caution("wrong-root", message)

@@ -12,6 +12,7 @@ import click
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import echo_warnings, progress_bar
+from assay.core.cautions import as_json
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.golden import save
@@ -94,6 +95,7 @@ def locate(path: str, text: str) -> list[Definition]:
 )
 @click.option("--keep-trailers", is_flag=True, help="Keep Signed-off-by and the like.")
 @click.option("--include-tests", is_flag=True, help="Include tests among the expected items.")
+@options.count("--jobs", default=1, help="Processes that read commits. The result is the same.")
 @options.path(
     "--held-out", help="With --from docstrings: write the symbols whose doc comments must be hidden from the index."
 )
@@ -175,7 +177,7 @@ def _write(queries: list[GoldenQuery], output: Path | None, at: str | float) -> 
 def _as_json(mined: dict[str, Mined], total: int, written: dict[str, int]) -> dict[str, object]:
     sources = {name: {"queries": len(result.queries), "left_out": result.counts} for name, result in mined.items()}
     warnings = [warning for result in mined.values() for warning in result.warnings]
-    return {"queries": total, "sources": sources, "written": written, "warnings": warnings}
+    return {"queries": total, "sources": sources, "written": written, "warnings": as_json(warnings)}
 
 
 def _print(mined: dict[str, Mined], total: int, written: dict[str, int]) -> None:

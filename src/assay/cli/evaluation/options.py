@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,10 @@ from typing import Any, Protocol
 import click
 
 from assay.cli.common import Bar, echo, find_root, format_option
+from assay.core.cautions import Caution
 from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.runs import RunStore
+from assay.evaluate.selection import Selection
 from assay.system.files import FOLDER, place_in
 
 
@@ -84,6 +86,24 @@ def timeout(help: str = "Seconds per query.") -> Decorator:
     return click.option("--timeout", type=kind, default=60.0, show_default=True, help=help)
 
 
+max_time = click.option(
+    "--max-time",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop the whole run after this time; what was answered is stored. Default: no limit.",
+)
+
+
+index_first = click.option(
+    "--index", is_flag=True, help="Update the index first (or build it), if the system is assay, search or ask."
+)
+
+
+def time_limits(timeout: float, max_time: float | None) -> tuple[float, dict[str, Any]]:
+    """Return the seconds per query, never more than the run may take, and the plan's limit of the whole run."""
+    return min(timeout, max_time or timeout), {"max_time": max_time or 0.0}
+
+
 def corpus(
     help: str = "A folder with one repository per sub-folder, for golden sets over several repositories.",
 ) -> Decorator:
@@ -96,6 +116,26 @@ def matching(help: str) -> Decorator:
 
 def force(help: str = "Compare even if golden set or settings differ.") -> Decorator:
     return click.option("--force", is_flag=True, help=help)
+
+
+def selection(by_id: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add --tier, --tag, --category and, if `by_id`, --query; they are passed as `selection`."""
+    names = ("tier", "tag", "category", *(["query"] if by_id else []))
+
+    def with_options(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def with_selection(*arguments: Any, **values: Any) -> None:
+            chosen = Selection(**{name: values.pop(f"only_{name}") for name in names})
+            function(*arguments, selection=chosen, **values)
+
+        for name in reversed(names):
+            title = "query with this id" if name == "query" else f"queries of this {name}"
+            metavar = "ID" if name == "query" else "NAME"
+            add = repeated(f"--{name}", f"only_{name}", metavar=metavar, help=f"Only the {title}; may be repeated.")
+            with_selection = add(with_selection)
+        return with_selection
+
+    return with_options
 
 
 # options that are the same everywhere
@@ -172,9 +212,10 @@ def shortened(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
-def echo_warnings(warnings: Sequence[str]) -> None:
+def echo_warnings(warnings: Iterable[Caution | Mapping[str, str]]) -> None:
+    """Print the messages of warnings, as values or as they are in JSON."""
     for warning in warnings:
-        echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning.message if isinstance(warning, Caution) else warning['message']}", err=True)
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,23 +12,26 @@ import click
 
 from assay.cli.common import echo, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, parsed
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, parsed, shortened
 from assay.cli.evaluation.run import print_run
 from assay.errors import AssayError
 from assay.evaluate.compare import (
     KINDS,
     Comparison,
     compare_runs,
+    compare_sets,
     compare_with_baseline,
     comparison_json,
     config_differences,
-    is_improvement,
     statistics_json,
 )
 from assay.evaluate.files import repository_file, write_output
-from assay.evaluate.markdown import begin, comparison_report, conclude, open_entry
+from assay.evaluate.markdown import begin, comparison_report, conclude, draft_conclusion, open_entry
 from assay.evaluate.matching import matcher
-from assay.evaluate.scores import main_measures, read_baseline, run_json
+from assay.evaluate.runs import RunInfo, RunStore
+from assay.evaluate.scores import main_measures, read_baseline, recompute, run_json
+from assay.evaluate.selection import Selection
+from assay.evaluate.verdicts import verdict
 from assay.evaluate.verify import diagnose, diagnosis_json, existence
 from assay.html.report import render
 from assay.text.suggest import did_you_mean
@@ -67,18 +72,30 @@ def report_command(run: str, against: str | None, output: Path | None, force: bo
     "--query", "query_id", metavar="ID", help="Show one query: expected and retrieved items with their ranks."
 )
 @options.matching("Judge the stored results with another matcher.")
+@options.selection(by_id=False)
+@click.option("--store", "again", is_flag=True, help="Store the recomputed figures with the run.")
 @options.measures
 @options.store
 def show_command(
-    run: str, query_id: str | None, matching: str | None, measures: tuple[str, ...], runs: Runs, form: str
+    run: str,
+    query_id: str | None,
+    matching: str | None,
+    selection: Selection,
+    again: bool,
+    measures: tuple[str, ...],
+    runs: Runs,
+    form: str,
 ) -> None:
     """Show a stored run. RUN is its id, a prefix of it, its label, `latest` or `latest~1`.
 
     Metrics are computed from the stored responses, so other measures and matchers can be applied later.
     """
     chosen = parsed(measures)
-    with runs.open() as store:
-        summary = run_json(store, store.find(run), chosen, matching or "")
+    if again and (matching or chosen or selection):
+        raise AssayError("--store keeps the run's own figures: leave out --matching, --measure and the filters")
+    with runs.open(write=again) as store:
+        info = recompute(store, store.find(run)) if again else store.find(run)
+        summary = run_json(store, info, chosen, matching or "", selection=selection)
     if query_id is not None:
         query = _find_query(summary["queries"], query_id)
         print_json(query) if form == "json" else _print_query(query)
@@ -146,7 +163,9 @@ def new(title: str, hypothesis: str, what: str, before: str, log: Path | None, r
 @experiment_command.command("conclude")
 @options.count("--number", help="The experiment. Default: the open one.")
 @click.option("--after", default="latest", show_default=True, metavar="RUN", help="The run after the change.")
-@click.option("--conclusion", required=True, help="Did it work? Why or why not? Keep or revert?")
+@click.option(
+    "--conclusion", default="", help="Did it work? Why or why not? Keep or revert? Default: drafted from the figures."
+)
 @options.force("Conclude even if golden set or settings differ between the runs.")
 @_log_option
 @options.store
@@ -158,9 +177,16 @@ def conclude_(
     entry = open_entry(log_path, number)
     with runs.open() as store:
         a, b = store.find(entry.before), store.find(after)
-        comparison = comparison_json(compare_runs(store, a, b, force=force))
+        if a.run_id == b.run_id and not force:
+            raise AssayError(
+                f"{log_path}: experiment {entry.number} began with run {a.run_id}, and no run was made since; "
+                "make one with `assay eval run`, or name it with --after RUN"
+            )
+        texts = {query.id: query.text for query in store.golden(b).queries}
+        comparison = comparison_json(compare_runs(store, a, b, force=force), texts)
         before_run, after_run = run_json(store, a, None), run_json(store, b, None)
-    entry_text = conclude(log_path, entry, before_run, after_run, comparison, conclusion)
+    text = conclusion or draft_conclusion(before_run, after_run, comparison)
+    entry_text = conclude(log_path, entry, before_run, after_run, comparison, text)
     if form == "json":
         print_json({"number": entry.number, "before": a.run_id, "after": b.run_id, "log": str(log_path)})
     else:
@@ -168,6 +194,7 @@ def conclude_(
 
 
 _SHOWN = 10  # changed queries per kind printed without --verbose
+_QUESTION = 70  # characters of a query's text in a list
 _REPORTED = 10_000  # maximum number of queries for report.md
 
 
@@ -176,11 +203,26 @@ _REPORTED = 10_000  # maximum number of queries for report.md
 @click.argument("b", required=False)
 @options.path("--baseline", help="Compare with a baseline file instead of run A.")
 @click.option(
+    "--also",
+    nargs=2,
+    multiple=True,
+    metavar="A B",
+    help="A further pair of runs, on another golden set; may be repeated. The sets are pooled, each a cluster.",
+)
+@click.option(
     "--strict-chunker-version",
     is_flag=True,
     help="Refuse runs of different chunkers instead of matching by document and span.",
 )
 @options.force("Compare what two different golden sets or settings share; the report notes it.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Differences up to this are `within tolerance`, whatever the tests say.",
+)
+@options.selection()
 @options.path("--output", help="The report file. Default: .assay/runs/B/report.md.")
 @click.option("--verbose", "-v", is_flag=True, help="List every query that changed.")
 @options.measures
@@ -189,8 +231,11 @@ def compare_command(
     a: str | None,
     b: str | None,
     baseline: Path | None,
+    also: tuple[tuple[str, str], ...],
     strict_chunker_version: bool,
     force: bool,
+    tolerance: float,
+    selection: Selection,
     output: Path | None,
     verbose: bool,
     measures: tuple[str, ...],
@@ -207,12 +252,27 @@ def compare_command(
             if b is not None:
                 raise AssayError("--baseline replaces run A: name only one run")
             run_b = store.find(a or "latest")
-            comparison = compare_with_baseline(store, read_baseline(baseline), run_b, chosen, force)
+            only = _selected(store, run_b, selection)
+            comparison = compare_with_baseline(store, read_baseline(baseline), run_b, chosen, force, only)
         else:
             run_a, run_b = store.find(a or "latest~1"), store.find(b or "latest")
-            comparison = compare_runs(store, run_a, run_b, chosen, strict_chunker_version, force)
+            if also and selection:
+                raise AssayError("--also pools whole sets: leave out --tier, --tag, --category and --query")
+            if also:
+                pairs = [(run_a, run_b), *((store.find(before), store.find(after)) for before, after in also)]
+                comparison = compare_sets(store, pairs, chosen, force)
+            else:
+                only = _selected(store, run_b, selection)
+                comparison = compare_runs(store, run_a, run_b, chosen, strict_chunker_version, force, only)
+        comparison = replace(comparison, tolerance=tolerance)
         small = len(comparison.queries) <= _REPORTED
-        texts = {query.id: query.text for query in store.golden(run_b).queries} if small else None
+        texts = None
+        if small:
+            newer = [run_b, *(store.find(after) for _, after in also)]
+            words = [query.text for run in newer for query in store.golden(run).queries]
+            names = comparison.b.queries if also else [query.id for query in store.golden(run_b).queries]
+            texts = dict(zip(names, words, strict=True))
+        shown = texts if texts is not None else _texts(store, run_b, comparison, verbose)
     full = comparison_json(comparison, texts) if small or output is not None or form == "json" else {}
     report_path = output
     if output is not None:
@@ -222,9 +282,21 @@ def compare_command(
     if form == "json":
         print_json(full)
         return
-    print_comparison(comparison, verbose)
+    print_comparison(comparison, verbose, shown)
     if report_path:
         echo(f"\nsaved: {report_path}")
+
+
+def _selected(store: RunStore, run: RunInfo, selection: Selection) -> frozenset[str] | None:
+    """Return the ids of the selected queries; None for all."""
+    return frozenset(query.id for query in selection.of(store.golden(run)).queries) if selection else None
+
+
+def _texts(store: RunStore, run: RunInfo, comparison: Comparison, verbose: bool) -> dict[str, str]:
+    """Return the texts of the queries to list, by id."""
+    numbers = [number for numbers in listed(comparison, verbose).values() for number in numbers]
+    positions = comparison.b.rows([comparison.queries[number] for number in numbers]).tolist()
+    return {query.id: query.text for query in store.queries(run, positions)}
 
 
 def _write_default(path: Path, text: str) -> Path | None:
@@ -236,8 +308,8 @@ def _write_default(path: Path, text: str) -> Path | None:
     return path
 
 
-def print_comparison(comparison: Comparison, verbose: bool) -> None:
-    """Print metrics with tests, and the changed queries."""
+def print_comparison(comparison: Comparison, verbose: bool, texts: Mapping[str, str]) -> None:
+    """Print metrics with tests, and the changed queries by their texts."""
     echo_warnings(comparison.warnings)
     echo(f"{comparison.a.run_id} → {comparison.b.run_id}, {len(comparison.queries):,} queries")
     for cause in config_differences(comparison.a.config, comparison.b.config):
@@ -246,23 +318,44 @@ def print_comparison(comparison: Comparison, verbose: bool) -> None:
     rows = []
     for name, pair in comparison.statistics.items():
         row = statistics_json(pair, comparison.adjusted[name])
-        mark = {True: "better", False: "worse", None: ""}[is_improvement(name, pair.delta)]
-        verdict = mark if mark and row["p_holm"] < 0.05 else (f"{mark}?" if mark else "same")
         rows.append([
             name, figure(row["a"]), figure(row["b"]), figure(row["delta"], True), f"{figure(row['low'], True)} … {figure(row['high'], True)}",
-            figure(row["p_holm"]), figure(row["effect"]), f"{pair.wins}/{pair.losses}/{pair.ties}", figure(row["detectable"]), verdict,
+            figure(row["p_holm"]), figure(row["effect"]), f"{pair.wins}/{pair.losses}/{pair.ties}", figure(row["detectable"]),
+            verdict(name, pair, comparison.adjusted[name], comparison.tolerance),
         ])  # fmt: skip
-    echo_table(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "d", "+/-/=", "detectable", ""], rows)
+    echo_table(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "d", "+/-/=", "detectable", "verdict"], rows)
     echo("\n" + ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items()))
-    for kind in ("Regression", "Loss", "Win"):
-        numbers = (comparison.kinds == KINDS.index(kind)).nonzero()[0].tolist()
-        for number in numbers[: None if verbose else _SHOWN]:
+    shown = listed(comparison, verbose)
+    for kind, numbers in shown.items():
+        for number in numbers:
             query = comparison.queries[number]
-            before, after = int(comparison.a_rank[number]) or "–", int(comparison.b_rank[number]) or "–"
+            text = shortened(texts.get(query, ""), _QUESTION)
             note = comparison.notes.get(query, "")
-            echo(f"  {kind:10} {query}: rank {before} → {after}" + (f"  ({note})" if note else ""))
-        if len(numbers) > _SHOWN and not verbose:
-            echo(f"  {kind:10} … and {len(numbers) - _SHOWN:,} more; --verbose lists them")
+            before, after = _outcomes(comparison, number)
+            echo(
+                f"  {kind:10} {text or query}: {before} → {after}"
+                + (f"  ({note})" if note else "")
+                + (f"  [{query}]" if text else "")
+            )
+        left = int((comparison.kinds == KINDS.index(kind)).sum()) - len(numbers)
+        if left:
+            echo(f"  {kind:10} … and {left:,} more; --verbose lists them")
+
+
+def listed(comparison: Comparison, verbose: bool) -> dict[str, list[int]]:
+    """Return the numbers of the changed queries to list, by kind, the worst first."""
+    return {
+        kind: (comparison.kinds == KINDS.index(kind)).nonzero()[0].tolist()[: None if verbose else _SHOWN]
+        for kind in ("Regression", "Loss", "Win")
+    }
+
+
+def _outcomes(comparison: Comparison, number: int) -> tuple[str, str]:
+    """Return a query's outcome in both runs: the rank of its first relevant result, or the refusal."""
+    if number in comparison.refusals:
+        before, after = ("refused" if refused else "answered" for refused in comparison.refusals[number])
+        return before, after
+    return f"rank {int(comparison.a_rank[number]) or '–'}", f"{int(comparison.b_rank[number]) or '–'}"
 
 
 # assay eval diagnose

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,24 @@ from click.core import ParameterSource
 from assay.cli.common import echo, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, parsed, progress_bar, shortened
+from assay.core.cautions import Caution
 from assay.core.golden import GoldenSet
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.markdown import save_run
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import Measure, parse
-from assay.evaluate.run import Outcome, Plan, execute, reopen_system, resume, resume_command
+from assay.evaluate.run import STOP_AFTER, Outcome, Plan, execute, reopen_system, resume, resume_command
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import list_runs, main_measures, run_json
-from assay.evaluate.systems import System, open_system
+from assay.evaluate.selection import Selection
+from assay.evaluate.systems import INDEXED, System, folder_of, open_system
+from assay.evaluate.verdicts import SIGNS, WEAK, WEAK_BELOW
+from assay.text.display import counted
 
 _TASK = 50  # characters of a query in the table
-_FAILED_SHOWN = 5
+_ERROR = 60  # characters of an error in the table
+_WEAK_SHOWN = 5
 _UNSTABLE_SHOWN = 5
 
 
@@ -47,9 +52,23 @@ _UNSTABLE_SHOWN = 5
     show_default=True,
     help="Order of equal scores: as returned, or by id as in trec_eval.",
 )
+@click.option(
+    "--group",
+    type=click.Choice(["file"]),
+    help="Count results of one file as one, at the rank of the first: for sets that expect files. Default: no grouping.",
+)
 @options.timeout()
+@options.max_time
+@options.count(
+    "--stop-after",
+    default=STOP_AFTER,
+    least=0,
+    help="Stop when the first N queries all fail; 0: never.",
+)
 @click.option("--answers", is_flag=True, help="Request generated answers, too.")
 @options.corpus()
+@options.index_first
+@options.selection()
 @click.option("--label", default="", metavar="NAME", help="A name for the run.")
 @click.option(
     "--resume",
@@ -75,10 +94,15 @@ def run_command(
     depth: int | None,
     jobs: int,
     timeout: float,
+    max_time: float | None,
+    stop_after: int,
     corpus: Path | None,
+    index: bool,
+    selection: Selection,
     resumed: str | None,
     output: Path | None,
     findings_file: Path | None,
+    group: str | None,
     measures: tuple[str, ...],
     runs: Runs,
     form: str,
@@ -90,6 +114,8 @@ def run_command(
     run with --resume. Exit code 1 when the system failed on some query, 2 when it could not finish.
     """
     chosen_measures = parsed(measures)
+    timeout, limits = options.time_limits(timeout, max_time)
+    limits["stop_after"] = stop_after
     if resumed and golden_path:
         raise AssayError("--resume uses the golden set of its run: leave out --golden, or leave out --resume")
     with runs.open(write=True) as store:
@@ -97,33 +123,50 @@ def run_command(
             explicit = click.get_current_context().get_parameter_source("spec") is ParameterSource.COMMANDLINE
             info = store.find(resumed)
             system = reopen_system(info, spec if explicit else None, runs.root, corpus, timeout)
-            outcome = _resume(store, info, system, jobs)
+            outcome = _resume(store, info, system, jobs, limits)
         else:
-            if golden_path is None:
-                raise AssayError("no golden set: give --golden PATH (or --resume RUN to resume an interrupted run)")
-            golden = golden_sets.load(golden_path)
+            golden = selection.of(golden_sets.load(golden_path or golden_sets.default(runs.root)))
             folder = str(corpus.resolve()) if corpus else ""
-            plan = Plan(matcher_for(golden, matching), depth=depth or 0, jobs=jobs, corpus=folder, **settings)
+            if index:
+                update_indexes(spec, runs.root, corpus, golden)
+            chosen = matcher_for(golden, matching)
+            plan = Plan(chosen, depth=depth or 0, jobs=jobs, corpus=folder, group=group or "", **limits, **settings)
             system = open_system(spec, timeout=timeout, root=runs.root, corpus=corpus)
             outcome = begin(store, golden, plan, system, runs.root)
         run = run_json(store, outcome.info, chosen_measures, summary=None if chosen_measures else outcome.summary)
         unstable = store.unstable(outcome.info.run_id)
     if unstable:
-        run["warnings"].append(
+        message = (
             f"{len(unstable)} queries had different results when repeated: {', '.join(unstable[:_UNSTABLE_SHOWN])}"
         )
+        run["warnings"].append(Caution("unstable-results", message).as_json())
     saved = save_run(run, output or runs.folder("runs", outcome.info.run_id), findings_file)
     if form == "json":
         print_json(run)
-    else:
+    elif run["counts"]["failed"] < run["counts"]["queries"]:  # otherwise there are no figures
         print_run(run, chosen_measures or main_measures(run["k"]))
         echo(f"\nsaved: {', '.join(map(str, saved))}")
-    if outcome.info.status != "complete":
+    if outcome.info.status == "incomplete":
         died = f" ({outcome.died})" if outcome.died else ""
         raise AssayError(
             f"the run is incomplete{died}; responses so far are stored. Resume with: {resume_command(outcome.info)}"
         )
+    if run["counts"]["failed"]:
+        echo(f"failed queries are sent again with: {resume_command(outcome.info)}", err=True)
     raise click.exceptions.Exit(1 if run["counts"]["failed"] else 0)
+
+
+def update_indexes(spec: str, root: Path, corpus: Path | None, golden: GoldenSet) -> None:
+    """Bring the index of the root, or of each repository of the corpus, up to date."""
+    if spec.partition(":")[0] not in INDEXED:
+        raise AssayError(f"--index: {spec} has no index of assay; leave --index out")
+    from assay.api import Repository  # slow to import, and only needed here
+
+    names = sorted({query.repository for query in golden.queries}) if corpus else [""]
+    with progress_bar() as bar:
+        for name in names:
+            with Repository(folder_of(root, corpus, name)) as repository:
+                repository.refresh(progress=bar)
 
 
 def begin(store: RunStore, golden: GoldenSet, plan: Plan, system: System, root: Path) -> Outcome:
@@ -132,10 +175,10 @@ def begin(store: RunStore, golden: GoldenSet, plan: Plan, system: System, root: 
         return execute(golden, system, store, plan, root, bar.advance)
 
 
-def _resume(store: RunStore, info: RunInfo, system: System, jobs: int) -> Outcome:
+def _resume(store: RunStore, info: RunInfo, system: System, jobs: int, limits: Mapping[str, Any]) -> Outcome:
     remaining = len(store.repositories(info)) - sum(store.answered(info.run_id).values())
     with progress_bar("asking", remaining) as bar, closing(system):
-        return resume(info, system, store, jobs, bar.advance)
+        return resume(info, system, store, jobs, bar.advance, **limits)
 
 
 # Text output
@@ -147,17 +190,20 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
     echo(
         f"{run['system']} on {run['golden']['path']}: {run['golden']['queries']} queries, matching {run['matching']}, k = {run['k']}\n"
     )
+    errors = ["error"] if any(query["error"] for query in run["queries"]) else []
     rows = [
         [
+            SIGNS[query["verdict"]],
             shortened(query["text"], _TASK),
             *(figure(query["metrics"].get(name)) for name in names),
             query["first_rank"] or "–",
             _remark(query),
             query["tier"],
+            *([shortened(query["error"], _ERROR)] if errors else []),
         ]
         for query in run["queries"]
     ]
-    echo_table(["task", *names, "first", "", "tier"], rows)
+    echo_table(["", "task", *names, "first", "", "tier", *errors], rows)
     for title in ("tiers", "categories", "repositories", "languages"):
         if run[title]:
             echo("")
@@ -166,7 +212,7 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
                 for group, entry in run[title].items()
             ]
             echo_table([title, *names, "N"], groups)
-    _print_failed(run)
+    _print_weak(run)
     echo("")
     for name, value in run["metrics"].items():
         if not value and not parse(name).higher_is_better:
@@ -179,6 +225,11 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
         echo(
             f"  {'latency:':22}p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms, mean {latency['mean']:.1f} ms"
         )
+    for name in ("tokens", "cost"):
+        if run[name]["queries"]:
+            echo(
+                f"  {name + ':':22}{run[name]['total']:,g} in {run[name]['queries']} queries, mean {run[name]['mean']:g}"
+            )
     echo(f"\nrun {run['run_id']}" + (f" ({run['label']})" if run["label"] else ""))
     echo_warnings(run["warnings"])
 
@@ -191,17 +242,20 @@ def _remark(query: dict[str, Any]) -> str:
     return "" if query["first_rank"] else "nothing found"
 
 
-def _print_failed(run: dict[str, Any]) -> None:
-    failed = [query for query in run["queries"] if query["expected"] and not query["first_rank"]]
-    if not failed:
+def _print_weak(run: dict[str, Any]) -> None:
+    """List the queries that seed 002 calls failed: those whose first relevant result comes third or later."""
+    weak = [query for query in run["queries"] if query["verdict"] == WEAK]
+    if not weak:
         return
-    echo(f"\nnothing found for {len(failed)} queries:")
-    for query in failed[:_FAILED_SHOWN]:
+    echo(
+        f"\n{counted(len(weak), 'weak query', 'weak queries')} (RR@{run['k']} < {WEAK_BELOW:g}, failed, or wrongly answered):"
+    )
+    for query in weak[:_WEAK_SHOWN]:
         echo(f"  {query['id']}: {shortened(query['text'], 90)}")
-        echo(f"    expected:  {shortened(', '.join(query['expected']), 110)}")
+        echo(f"    expected:  {shortened(', '.join(query['expected']), 110) or 'a refusal'}")
         echo(f"    retrieved: {shortened(query['error'] or ', '.join(query['retrieved']) or 'nothing', 110)}")
-    if len(failed) > _FAILED_SHOWN:
-        echo(f"  … and {len(failed) - _FAILED_SHOWN} more in FINDINGS.md")
+    if len(weak) > _WEAK_SHOWN:
+        echo(f"  … and {len(weak) - _WEAK_SHOWN} more in FINDINGS.md")
 
 
 # assay eval list

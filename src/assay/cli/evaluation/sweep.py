@@ -113,7 +113,7 @@ def _boxed(head: Sequence[str], rows: Sequence[Sequence[str]], right: Container[
 
 def _recommendations(sweep: Sweep) -> list[str]:
     verdict, named = sweep.verdict, sweep.named
-    quality = f"NDCG@{sweep.measured[0].info.k}"
+    quality = f"nDCG@{sweep.measured[0].info.k}"
 
     def describe(name: str) -> str:
         entry = named[name]
@@ -173,7 +173,7 @@ def _print_difficulty(difficulty: dict[str, Any], k: int) -> None:
         if ease["spearman"] is None
         else f"; rank correlation with measured quality {ease['spearman']:+.2f} (p {probability(ease['p'])})"
     )
-    echo(f"\nPredicted query difficulty (mean NDCG@{k}): {classes}{rho}")
+    echo(f"\nPredicted query difficulty (mean nDCG@{k}): {classes}{rho}")
 
 
 def _work(work: dict[str, Any]) -> list[str]:
@@ -228,8 +228,8 @@ def _work(work: dict[str, Any]) -> list[str]:
     help="The system: search, assay:PROFILE, or any SPEC with {NAME} placeholders for settings. Default: search.",
 )
 @click.option("--single", is_flag=True, help="Measure only the configuration of assay.toml.")
-@click.option("--min-mrr", type=_SHARE, metavar="X", help="Exit code 1 when the best has a lower MRR.")
-@click.option("--min-ndcg", type=_SHARE, metavar="X", help="Exit code 1 when the best has a lower NDCG.")
+@click.option("--min-mrr", type=_SHARE, metavar="X", help="Exit code 1 when the best has a lower RR@k.")
+@click.option("--min-ndcg", type=_SHARE, metavar="X", help="Exit code 1 when the best has a lower nDCG@k.")
 @click.option(
     "--under",
     type=click.FloatRange(min=0, min_open=True),
@@ -305,7 +305,7 @@ def sweep_command(
         print_sweep(sweep, report)
         echo(f"\nsaved: {', '.join(map(str, saved))}")
     echo_warnings(report["warnings"])
-    raise click.exceptions.Exit(_code(sweep, {"MRR": min_mrr, f"NDCG@{k}": min_ndcg}, report))
+    raise click.exceptions.Exit(_code(sweep, {f"RR@{k}": min_mrr, f"nDCG@{k}": min_ndcg}, report))
 
 
 def _code(sweep: Sweep, floors: dict[str, float | None], report: dict[str, Any]) -> int:

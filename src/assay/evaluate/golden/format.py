@@ -73,10 +73,11 @@ class Format:
     description: str  # one line, shown in help and errors
     detect: Callable[[Path], bool]
     read: Callable[[Path, Problems], list[GoldenQuery]]
-    render: Callable[[Sequence[GoldenQuery]], Rendered]
+    render: Callable[[Sequence[GoldenQuery]], Rendered] | None = None  # None: the format is only read
     # files that change when a query is added to the set at a path; None: the format cannot be extended
     extend: Callable[[GoldenQuery, Path], Rendered] | None = None
     folder: bool = False  # a set is a folder, not a single file
+    suffix: str = ""  # of a written file, where the reader goes by it
 
 
 # file contents, plain or gzipped

@@ -8,21 +8,31 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.errors import AssayError
-from assay.evaluate.files import write_text
+from assay.evaluate.files import repository_file, write_text
+from assay.evaluate.golden.corpus import with_corpus
 from assay.evaluate.golden.format import Format, InvalidGolden, Problems, Rendered, read_text, without_gz
+from assay.evaluate.golden.imports import HUGGINGFACE, IR_DATASETS, LANGSMITH, PROMPTFOO, RAGAS, TABLE
 from assay.evaluate.golden.nodes import Unreadable
-from assay.evaluate.golden.query_files import FIXTURES, GOLDEN, PAIRS, QUERIES
+from assay.evaluate.golden.query_files import FIXTURES, GOLDEN, PAIRS, QUERIES, read_pairs
 from assay.evaluate.golden.topics import BEIR, TREC
 from assay.text.suggest import did_you_mean
 
+RECORDS = "records"  # format of a set that was never a file
 # in detection order
-FORMATS: dict[str, Format] = {fmt.name: fmt for fmt in (FIXTURES, GOLDEN, QUERIES, BEIR, PAIRS, TREC)}
+FORMATS: dict[str, Format] = {
+    fmt.name: fmt
+    for fmt in (
+        FIXTURES, GOLDEN, QUERIES, PROMPTFOO, BEIR, RAGAS, LANGSMITH, TABLE, PAIRS, TREC, HUGGINGFACE, IR_DATASETS,
+    )
+}  # fmt: skip
+WRITABLE = tuple(name for name, fmt in FORMATS.items() if fmt.render is not None)
 
 
 def get_format(name: str) -> Format:
@@ -36,7 +46,7 @@ def get_format(name: str) -> Format:
 
 def describe_formats() -> str:
     """Return all formats as text, one line each, for messages."""
-    return "\n".join(f"  {fmt.name:9} {fmt.description}" for fmt in FORMATS.values())
+    return "\n".join(f"  {fmt.name:12} {fmt.description}" for fmt in FORMATS.values())
 
 
 # reading
@@ -51,14 +61,57 @@ def load(path: Path, format: str | None = None) -> GoldenSet:
     """
     chosen = detect(path) if format is None else get_format(format)
     problems = Problems()
-    queries = read(chosen, path, problems)
+    return _checked_set(read(chosen, path, problems), path, chosen.name, problems)
+
+
+def load_records(records: Iterable[GoldenQuery | Mapping[str, Any]], name: str = "records") -> GoldenSet:
+    """Return a golden set of queries, or of records with the fields of `pairs`; `name` stands for its path.
+
+    Raise InvalidGolden with every problem at once; a problem of a record names its number.
+    """
+    problems, path = Problems(), Path(name)
+    queries: list[GoldenQuery] = []
+    for number, row in enumerate(records, 1):
+        if isinstance(row, GoldenQuery):
+            queries.append(row if row.where else replace(row, where=f"{name}:{number}"))
+            continue
+        try:
+            line = json.dumps(row)
+        except (TypeError, ValueError, RecursionError) as error:
+            problems.error(path, number, f"a record holds text, numbers, lists and mappings only ({error})")
+        else:
+            queries += read_pairs([(number, line)], path, problems)
+    check_queries(queries, path, problems)
+    return _checked_set(queries, path, RECORDS, problems)
+
+
+def _checked_set(queries: Sequence[GoldenQuery], path: Path, format: str, problems: Problems) -> GoldenSet:
     problems.raise_if_any(path)
     warnings = [*problems.warnings, *_warnings(queries)]
-    return GoldenSet(tuple(queries), str(path), chosen.name, digest(queries), tuple(warnings))
+    return GoldenSet(tuple(queries), str(path), format, digest(queries), tuple(warnings))
+
+
+# places of a repository's own golden set, relative to its root
+DEFAULT_PLACES = (
+    "eval/golden.jsonl", "eval/golden.yaml", "eval/questions.jsonl", "eval/queries.yaml", "eval/fixtures",
+    "docs/eval/golden.jsonl", "docs/eval/example_gold.jsonl",
+)  # fmt: skip
+
+
+def default(root: Path) -> Path:
+    """Return the path of a repository's only golden set in a usual place; raise AssayError for none, or several."""
+    present = [place for place in DEFAULT_PLACES if (root / place).exists()]
+    if not present:
+        raise AssayError(f"no golden set: give --golden PATH, or put it at {DEFAULT_PLACES[0]} ({root} has none)")
+    if len(present) > 1:
+        raise AssayError(f"several golden sets in {root}: give --golden PATH, one of {', '.join(present)}")
+    return repository_file(root, present[0])
 
 
 def detect(path: Path) -> Format:
     """Return the first format that recognises the path; raise AssayError when none does."""
+    if IR_DATASETS.detect(path):  # a name, not a path
+        return IR_DATASETS
     try:
         path.stat()
         detected = next((fmt for fmt in FORMATS.values() if fmt.detect(path)), None)
@@ -84,13 +137,18 @@ def read(format: Format, path: Path, problems: Problems) -> list[GoldenQuery]:
     except OSError as error:
         problems.error(path, 0, f"cannot be read ({error.strerror or error})")
         return []
+    check_queries(queries, path, problems)
+    return queries
+
+
+def check_queries(queries: Sequence[GoldenQuery], path: Path, problems: Problems) -> None:
+    """Report an empty set and ids that are used twice."""
     if not queries and not problems.errors:
         problems.error(path, 0, "the golden set is empty")
     first_by_id: dict[str, GoldenQuery] = {}
     for query in queries:
         if first_by_id.setdefault(query.id, query) is not query:
             problems.error(query.where, 0, f"id `{query.id}` is used twice, first in {first_by_id[query.id].where}")
-    return queries
 
 
 def _warnings(queries: Sequence[GoldenQuery]) -> list[str]:
@@ -138,22 +196,34 @@ _T = TypeVar("_T")
 _FILE_SUFFIXES = (".yaml", ".yml", ".jsonl", ".ndjson", ".json", ".tsv", ".txt", ".gz")
 
 
-def save(queries: Sequence[GoldenQuery], path: Path, format: str) -> list[str]:
-    """Write a set, replacing what is there; return a message per thing the format cannot hold."""
+def save(queries: Sequence[GoldenQuery], path: Path, format: str, corpus: Path | None = None) -> list[str]:
+    """Write a set, replacing what is there; return a message per thing the format cannot hold.
+
+    `corpus` is the folder of the documents, whose texts a BEIR set then has, too.
+    """
     chosen = get_format(format)
     repeated = [name for name, count in Counter(query.id for query in queries).items() if count > 1]
     if repeated:
         raise InvalidGolden(path, [f"{path}: id `{name}` is used by more than one query" for name in repeated])
-    rendered = _as_invalid_golden(path, lambda: chosen.render(queries))
+    render = chosen.render
+    if render is None:
+        raise AssayError(f"a {format} set is only read; write one of {', '.join(WRITABLE)}")
+    rendered = _as_invalid_golden(path, lambda: render(queries))
+    if corpus is not None:
+        if chosen is not BEIR:
+            raise AssayError(f"a {format} set has no corpus; leave out --root, or write beir")
+        rendered = with_corpus(rendered, queries, corpus)
     _check_target(chosen, rendered, path)
     _read_back(chosen, rendered, path)
     _write_files(rendered, path)
     return rendered.lost
 
 
-def convert(source: Path, target: Path, format: str, source_format: str | None = None) -> list[str]:
+def convert(
+    source: Path, target: Path, format: str, source_format: str | None = None, corpus: Path | None = None
+) -> list[str]:
     """Read a set and write it in another format; return a message per thing that format cannot hold."""
-    return save(load(source, source_format).queries, target, format)
+    return save(load(source, source_format).queries, target, format, corpus)
 
 
 def append(query: GoldenQuery, path: Path, format: str | None = None) -> list[str]:
@@ -234,7 +304,7 @@ def _check_target(chosen: Format, rendered: Rendered, path: Path) -> None:
 def _read_back(chosen: Format, rendered: Rendered, path: Path) -> list[GoldenQuery]:
     """Return the queries as they will be read back; raise InvalidGolden when they cannot be."""
     with tempfile.TemporaryDirectory() as temporary:
-        trial = Path(temporary) / "set"
+        trial = Path(temporary) / f"set{chosen.suffix}"
         for name, text in rendered.files.items():
             write_text(trial / name if name else trial, text)
         problems = Problems()

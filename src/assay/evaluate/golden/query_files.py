@@ -11,7 +11,7 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -321,6 +321,7 @@ PAIRS_SCHEMA = Schema(
     {
         "id": "id",
         "question": "text",
+        "query": "text",
         "expected_chunks": "chunk",
         "expected_docs": "doc",
         "expected_files": "file",
@@ -347,8 +348,13 @@ def _is_pairs(path: Path) -> bool:
 
 
 def _read_pairs(path: Path, problems: Problems) -> list[GoldenQuery]:
+    return read_pairs(read_lines(path), path, problems)
+
+
+def read_pairs(lines: Iterable[tuple[int, str]], path: Path, problems: Problems) -> list[GoldenQuery]:
+    """Parse numbered lines of JSON."""
     queries: list[GoldenQuery] = []
-    for number, line in read_lines(path):
+    for number, line in lines:
         try:
             query = read_query(PAIRS_SCHEMA, nodes.parse_json(line, number), path, problems)
         except Unreadable as reason:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections import Counter, deque
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 
+from assay.core.cautions import Caution
 from assay.core.golden import Expected, GoldenQuery
 from assay.core.items import Outline
 from assay.core.progress import Progress
@@ -18,9 +22,10 @@ from assay.errors import AssayError
 from assay.evaluate.mine import mined
 from assay.evaluate.mine.mined import DEFAULTS, SILENT, Definition, LeftOut, Locator, Mined, Options, role, tier
 from assay.evaluate.mine.mined import repository as repository_at
+from assay.evaluate.mine.rules import reason_against, says_nothing
 from assay.git import Blobs, Git, unquote
 from assay.git.diff import OPTIONS, Hunk, read_hunk
-from assay.text.prose import without_ids, without_trailers
+from assay.languages import language_of
 
 # a line that starts with NUL opens a commit; no other log line can
 _FIELDS = ("%H", "%P", "%ct", "%an <%ae>", "%cn <%ce>", "%B")
@@ -149,89 +154,6 @@ def _resolve_revision(git: Git, name: str, option: str) -> str:
     return sha
 
 
-# reasons to skip a commit, from its parents, people and subject
-
-_SCOPE = r"^\W*(?:\w+(?:\([^)]*\))?!?:\s*)?"  # a conventional prefix, `fix(router):`
-_FIXING = (
-    r"(?:\w+ly\s+|some\s+|slight\s+|minor\s+|small\s+)*"
-    r"(?:fix|updat|improv|clean|correct|clarif|tweak|add|expand|polish|adjust|rework|doc\s+improv)\w*\b(?:[\s-]*up\b)?"
-)
-_TOOLS = (
-    r"(?:black|prettier|gofmt|gofumpt|goimports|rustfmt|isort|ruff|flake8|pylint|eslint|clippy|clang-format|autopep8|yapf|pyupgrade"
-    r"|rubocop|checkstyle)"
-)
-
-_BOT = re.compile(
-    r"\[bot\]|[-_ ]bot\b|\bbot@|dependabot|renovate|github-actions|greenkeeper|pre-commit-ci|snyk|weblate|transifex|mergify"
-    r"|allcontributors|pyup|imgbot|semantic-release",
-    re.I,
-)
-_MERGE = re.compile(
-    r"^Merge (?:pull request\b|remote-tracking branch|(?:branch|tag|commit) ['\"])", re.I
-)  # squashed: it has one parent
-_RELEASE = re.compile(
-    rf"{_SCOPE}(?:bump(?:ed|s|ing)?\b.*(?:version|\bfrom\b|\bto\b|dependenc|\bdeps\b|\d)"
-    r"|(?:prepare|cut|tag|start|begin|next|new|back to)\b.*\b(?:release|version|development)\b"
-    r"|releas(?:e|ed|ing)\s+(?:of\s+|version\s+)?\S*\d+\.\d|(?:set|update|change|increment)\s+(?:the\s+)?version\b"
-    r"|version\s+(?:bump|v?\d)|v?\d+\.\d+(?:\.\d+)?\S*\s*(?:release)?\s*$)",
-    re.I,
-)
-_REVERT = re.compile(rf"{_SCOPE}(?:revert|reapply)\b", re.I)
-_FORMATTING = re.compile(
-    rf"^\W*(?:style|lint|clippy|fmt|format|{_TOOLS})(?:\([^)]*\))?(?:!?:|\])"
-    rf"|{_SCOPE}(?:(?:run|apply|use|fix|ran|appl(?:y|ied)|satisfy|appease|make|cargo|go)\s+)*"
-    rf"(?:{_TOOLS}|fmt"
-    r"|(?:re)?format(?:ting|ted)?|lint(?:s|ing|er)?|white\s?space|pep\s?8|code style|trailing spaces?)"
-    r"(?:\s+(?:fix(?:es|ed)?|issues?|errors?|warnings?|code|codebase|files?|sources?|everything|all|the|changes|happy|clean-?ups?"
-    r"|and\s+\S+|(?:with|using|via|by)\s+\S+|on\s+.*))*\W*$"
-    rf"|{_SCOPE}(?:enabl|activat|upgrad|updat|configur)\w*\b.*\b{_TOOLS}\b",
-    re.I,
-)
-_HOUSEKEEPING = re.compile(r"^\W*(?:ci|build|deps)(?:\([^)]*\))?!?:", re.I)
-# the lookahead separates "fix the docs of X" from "fix doc parsing"
-_DOCUMENTATION = re.compile(
-    r"^\W*(?:docs?|documentation|changelog)(?:\([^)]*\))?!?:"
-    rf"|{_SCOPE}(?:{_FIXING}\s+(?:\S+\s+){{0,3}})?(?:typos?\b|(?:spelling|grammar)(?: mistakes?| errors?| issues?)?\W*$)"
-    rf"|{_SCOPE}{_FIXING}.*\b(?:docs?|documentation|doc-?strings?|[jk]?doc comments?|java-?docs?|rustdocs?|comments?|changelog|readme|broken links?)"
-    r"(?=\W*(?:$|[.,;:]|(?:for|of|in|on|about|and|following|with|entr(?:y|ies)|wording)\b))",
-    re.I,
-)
-_TESTS = re.compile(
-    rf"^\W*(?:tests?|fix tests?)(?:\([^)]*\))?!?:|{_SCOPE}{_FIXING}\s+(?:(?:more|a|the|missing|unit|regression|new)\s+)*(?:tests?|coverage)\b",
-    re.I,
-)
-_FOLLOW_UP = re.compile(
-    rf"^(?:fixup|squash|amend)!|{_SCOPE}\W*wip\b|{_SCOPE}(?:clean[\s-]*up|refactor(?:ing)?|oops|nits?)\W*$"
-    rf"|{_SCOPE}(?:address|appl(?:y|ies)|incorporat|respond)\w*\s+(?:\S+\s+){{0,3}}(?:reviews?|feedback|suggestions?|pr comments?)\b",
-    re.I,
-)
-_DEFAULT = re.compile(
-    r"(?:Update|Create|Delete|Rename|Add) \S+\.\w+(?: to \S+)?|Add(?:ed)? files via upload|Initial commit", re.I
-)
-
-# reason → predicate that skips a commit; the second argument is its subject without issue numbers
-_REASONS: dict[str, Callable[[Commit, str], object]] = {
-    "merge": lambda commit, subject: len(commit.parents) > 1 or _MERGE.search(subject),
-    "bot": lambda commit, subject: _BOT.search(commit.author) or _BOT.search(commit.committer),
-    "release": lambda commit, subject: _RELEASE.search(subject),
-    "revert": lambda commit, subject: _REVERT.search(subject) or "This reverts commit" in commit.message,
-    "formatting": lambda commit, subject: _FORMATTING.search(subject),
-    "housekeeping": lambda commit, subject: _HOUSEKEEPING.search(subject),
-    "documentation": lambda commit, subject: _DOCUMENTATION.search(subject),
-    "follow-up": lambda commit, subject: _FOLLOW_UP.search(subject),
-    "default message": lambda commit, subject: _DEFAULT.fullmatch(without_ids(without_trailers(commit.message))),
-}
-
-
-def reason_against(commit: Commit, include_tests: bool) -> str:
-    """Return the first reason to skip a commit by its metadata; empty when there is none."""
-    subject = without_ids(commit.subject)
-    first_reason = next((reason for reason, applies in _REASONS.items() if applies(commit, subject)), "")
-    if not first_reason and not include_tests and _TESTS.search(subject):
-        return "tests only"
-    return first_reason
-
-
 # queries: the message, with the symbols its diff touches in the parent's state as gold
 
 ID_LENGTH = 12  # characters of a commit hash: unique in any history, independent of git's settings
@@ -245,21 +167,75 @@ def mine_history(repository: Path, locate: Locator, options: Options = DEFAULTS,
     counts: Counter[str] = Counter()
     seen: set[str] = set()
     progress.start("mining", count(git, options))
-    with git.blobs() as blobs, closing(commits(git, options)) as newest_first:
-        parents = _ParentOutlines(locate, blobs)
-        for commit in newest_first:
+    with (
+        closing(commits(git, options)) as newest_first,
+        closing(_outcomes(git, newest_first, locate, options)) as mined_commits,
+    ):
+        for outcome in mined_commits:
             progress.advance()
+            if isinstance(outcome, str):
+                counts[outcome] += 1
+                continue
             try:
-                query = _query(commit, parents, options)
-                mined.require_new(query.text, seen)
+                mined.require_new(outcome.text, seen)
             except LeftOut as reason:
                 counts[str(reason)] += 1
                 continue
-            queries.append(query)
+            queries.append(outcome)
             if len(queries) == options.limit:
                 break
-    shallow = f"{repository} is a shallow clone: older commits are missing (git fetch --unshallow brings them)"
+    message = f"{repository} is a shallow clone: older commits are missing (git fetch --unshallow brings them)"
+    shallow = Caution("shallow-clone", message)
     return Mined(queries, dict(sorted(counts.items())), [shallow] if git.shallow else [])
+
+
+Outcome = GoldenQuery | str  # of a commit: its query, or the reason it has none
+_BATCH = 32  # commits sent to a process at a time
+_BATCHES_AHEAD = 2  # per process: enough to keep it busy, few enough to stop soon at a limit
+
+
+def _outcomes(git: Git, newest_first: Iterator[Commit], locate: Locator, options: Options) -> Generator[Outcome]:
+    """Yield the outcome of each commit in order, computed in `options.jobs` processes."""
+    if options.jobs == 1:
+        with git.blobs() as blobs:
+            parents = _ParentOutlines(locate, blobs)
+            yield from (_outcome(commit, parents, options) for commit in newest_first)
+        return
+    from assay.evaluate.run import worker_pool
+
+    with worker_pool(options.jobs) as pool:
+        running: deque[Future[list[Outcome]]] = deque()
+        try:
+            while True:
+                for batch in islice(_batches(newest_first), options.jobs * _BATCHES_AHEAD - len(running)):
+                    running.append(pool.submit(_mine_batch, git.root, batch, locate, options))
+                if not running:
+                    return
+                yield from running.popleft().result()
+        except BrokenProcessPool:
+            raise AssayError("a worker process was killed, perhaps out of memory; mine with fewer --jobs") from None
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def _batches(newest_first: Iterator[Commit]) -> Iterator[list[Commit]]:
+    while batch := list(islice(newest_first, _BATCH)):
+        yield batch
+
+
+def _mine_batch(root: Path, batch: list[Commit], locate: Locator, options: Options) -> list[Outcome]:
+    """Return the outcomes of some commits; called in a worker process."""
+    with Git(root).blobs() as blobs:
+        parents = _ParentOutlines(locate, blobs)
+        return [_outcome(commit, parents, options) for commit in batch]
+
+
+def _outcome(commit: Commit, parents: _ParentOutlines, options: Options) -> Outcome:
+    try:
+        return _query(commit, parents, options)
+    except LeftOut as reason:
+        return str(reason)
 
 
 class _ParentOutlines:
@@ -277,6 +253,8 @@ def _query(commit: Commit, parents: _ParentOutlines, options: Options) -> Golden
     """Build the query of a commit; raise LeftOut when it yields none."""
     text = _query_text(commit, options)
     changes = _source_changes(commit, options)
+    if says_nothing(text):
+        raise LeftOut("says nothing")
     outlines = {change.path: parents.outline(change.path, change.old_blob) for change in changes}
     changes = [change for change in changes if outlines[change.path]]
     if not changes:
@@ -338,12 +316,26 @@ def _substantial(source: list[Change]) -> list[Change]:
         raise LeftOut("pure addition")
     substantial = [change for change in existing if _substantial_hunks(change)]
     if not substantial:
-        raise LeftOut("formatting" if any(change.hunks for change in existing) else "renamed only")
+        hunks = [hunk for change in existing for hunk in change.hunks]
+        commented = any(not hunk.formatting for hunk in hunks)
+        raise LeftOut("documentation" if commented else "formatting" if hunks else "renamed only")
     return substantial
 
 
 def _substantial_hunks(change: Change) -> list[Hunk]:
-    return [hunk for hunk in change.hunks if not hunk.formatting]
+    language = language_of(change.path)
+    prefixes = language.comments if language else ()
+    return [hunk for hunk in change.hunks if not hunk.formatting and not _is_comment(hunk, prefixes)]
+
+
+def _is_comment(hunk: Hunk, prefixes: tuple[str, ...]) -> bool:
+    """Return True when every changed line that is not blank is a comment; `*` alone begins one only before a space."""
+    lines = [line.decode("utf-8", "replace").strip() for line in (*hunk.removed, *hunk.added)]
+    return bool(prefixes) and all(
+        line.startswith(prefixes) and not (line[:1] == "*" and line[1:2] not in ("", " ", "/"))
+        for line in lines
+        if line
+    )
 
 
 def _changed_ranges(change: Change) -> Iterator[tuple[int, int]]:

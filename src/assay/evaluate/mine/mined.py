@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+from assay.core.cautions import Caution
 from assay.core.golden import GoldenQuery
 from assay.core.progress import Progress
 from assay.errors import AssayError
@@ -31,6 +32,7 @@ class Options:
     strip_ids: bool = False
     strip_names: bool = False
     include_tests: bool = False
+    jobs: int = 1  # processes that read commits
     held_out: bool = False  # tag docstring queries whose doc comment must be hidden from the index
 
 
@@ -44,7 +46,7 @@ class Mined:
 
     queries: list[GoldenQuery]
     counts: dict[str, int]
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Caution] = field(default_factory=list)
 
 
 class LeftOut(Exception):

@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from assay.core.cautions import Caution, as_json, from_json
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.progress import Progress
 from assay.evaluate.compare import statistics_json
@@ -104,7 +105,7 @@ def comparison(
         "best_shares": {name: rounded(share) for name, share in verdict.best_shares.items()},
         "difficulty": difficulty(measured, golden.queries, difficulties),
         "work": dict(work),
-        "warnings": warnings(measured, golden),
+        "warnings": as_json(cautions(measured, golden)),
         "reports": [configuration_report(entry, golden, difficulties) for entry in measured],
     }
 
@@ -178,30 +179,30 @@ def mean_quality(measured: Sequence[Measured]) -> np.ndarray[tuple[int], np.dtyp
     return np.asarray(np.mean([entry.quality for entry in measured], axis=0), dtype=np.float64)
 
 
-def warnings(measured: Sequence[Measured], golden: GoldenSet) -> list[str]:
-    """Return warnings on failed queries, disturbed latencies and unverifiable reuse."""
-    messages = dict.fromkeys(
-        warning
-        for entry in measured
-        for warning in entry.info.aggregate_json.get("warnings", ())
-        if "failed on" not in warning
-    )
-    messages |= dict.fromkeys(
-        f"{entry.name} failed on {entry.failed} of {len(golden.queries)} queries; they score 0"
+def cautions(measured: Sequence[Measured], golden: GoldenSet) -> list[Caution]:
+    """Return cautions on failed queries, disturbed latencies and unverifiable reuse."""
+    of_runs = (from_json(stored) for entry in measured for stored in entry.info.aggregate_json.get("warnings", ()))
+    collected = [caution for caution in of_runs if caution.code != "failed-queries"]
+    collected += [
+        Caution(
+            "failed-queries", f"{entry.name} failed on {entry.failed} of {len(golden.queries)} queries; they score 0"
+        )
         for entry in measured
         if entry.failed
-    )
+    ]
+    count = len(measured)
     disturbed = sum(entry.disturbed for entry in measured)
     if disturbed:
-        messages[
-            f"{disturbed} of {len(measured)} configurations were measured while others ran, which raises their latencies"
-        ] = None
+        message = f"{disturbed} of {count} configurations were measured while others ran, which raises their latencies"
+        collected.append(Caution("disturbed-latency", message))
     unverified = sum(not entry.sent and not any(entry.info.config.get(fact) for fact in _STATE) for entry in measured)
     if unverified:
-        messages[
-            f"{unverified} of {len(measured)} configurations reuse earlier runs of a system whose changes cannot be detected; --fresh repeats them"
-        ] = None
-    return list(messages)
+        message = (
+            f"{unverified} of {count} configurations reuse earlier runs of a system whose changes cannot be detected; "
+            "--fresh repeats them"
+        )
+        collected.append(Caution("unverified-reuse", message))
+    return list(dict.fromkeys(collected))
 
 
 def _averages(measured: Measured, rows: Any) -> dict[str, float | None]:

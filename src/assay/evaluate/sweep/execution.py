@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import chdir, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -83,7 +84,8 @@ def _run_in_workers(tasks: Sequence[Task], executor: Executor, advance: Advance)
     if isinstance(executor, LocalPool):
         completed = executor.map_units(run_task, ((task,) for task in loaded))
     else:
-        completed = executor.map_units(run_elsewhere, ((task, finished_runs(task)) for task in loaded))
+        folder = Path.cwd()  # relative paths of a SPEC start here
+        completed = executor.map_units(run_elsewhere, ((task, finished_runs(task), folder) for task in loaded))
     for (task, *_), outcome in completed:
         if isinstance(outcome, UnitFailed):
             raise AssayError(f"{task.name}: {outcome.message}")
@@ -150,11 +152,28 @@ def finished_runs(task: Task) -> list[RunInfo]:
         closing(open_system(task.spec, timeout=task.timeout, root=task.root, corpus=task.corpus)) as system,
     ):
         runs = _similar_runs(store, task.golden, system.name, task.plan)
-    return [replace(run, aggregate_json={}, warnings=[]) for run in runs if run.status == "complete"]
+        return [
+            replace(run, aggregate_json={}, warnings=[])
+            for run in runs
+            if sum(store.answered(run.run_id).values()) == len(task.golden.queries)
+        ]
 
 
-def run_elsewhere(task: Task, finished: Sequence[RunInfo]) -> TaskResult | tuple[TaskResult, TransferredRun]:
-    """Run a task in a worker of a cluster; return the run, unless one of the finished runs is the same."""
+def run_elsewhere(
+    task: Task, finished: Sequence[RunInfo], folder: Path
+) -> TaskResult | tuple[TaskResult, TransferredRun]:
+    """Run a task in a worker of a cluster; return the run, unless one of the finished runs is the same.
+
+    `folder` is the current one of the command, which the worker needs at the same path, like the root.
+    """
+    for needed in (folder, task.root):
+        if not needed.is_dir():
+            raise AssayError(f"{needed}: no such folder on {platform.node()}; workers need it at the same path")
+    with chdir(folder):
+        return _run_and_transfer(task, finished)
+
+
+def _run_and_transfer(task: Task, finished: Sequence[RunInfo]) -> TaskResult | tuple[TaskResult, TransferredRun]:
     with closing(open_system(task.spec, timeout=task.timeout, root=task.root, corpus=task.corpus)) as system:
         system.index()
         if earlier := next(iter(_same_state(finished, system)), None):

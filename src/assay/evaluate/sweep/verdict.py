@@ -163,7 +163,7 @@ _SHORT = 5  # the smaller cut-off of seed 004
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A column of the table: its title, its JSON key of seed 004, its measure."""
+    """A column of the table: its title, the name of its measure; its JSON key of seed 004; its measure."""
 
     title: str
     key: str
@@ -173,11 +173,11 @@ class Figure:
 def figures(k: int) -> list[Figure]:
     """Return the figures of a sweep: those of seed 004 (at k = 10) and precision."""
     short = min(_SHORT, k)
-    rows = [("MRR", "mrr", f"RR@{k}"), (f"Recall@{short}", f"recall_at_{short}", f"R@{short}")]
+    rows = [("mrr", f"RR@{k}"), (f"recall_at_{short}", f"R@{short}")]
     if k != short:
-        rows.append((f"Recall@{k}", f"recall_at_{k}", f"R@{k}"))
-    rows += [(f"NDCG@{k}", f"ndcg_at_{k}", f"nDCG@{k}"), (f"P@{k}", f"precision_at_{k}", f"P@{k}")]
-    return [Figure(title, key, parse(name)) for title, key, name in rows]
+        rows.append((f"recall_at_{k}", f"R@{k}"))
+    rows += [(f"ndcg_at_{k}", f"nDCG@{k}"), (f"precision_at_{k}", f"P@{k}")]
+    return [Figure(name, key, parse(name)) for key, name in rows]
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class Measured:
 
     @property
     def quality(self) -> Floats:
-        """NDCG@k per query, by which configurations are compared."""
+        """nDCG@k per query, by which configurations are compared."""
         return self.values[f"ndcg_at_{self.info.k}"]
 
     @cached_property
@@ -313,7 +313,7 @@ def _is_indistinguishable(p: float) -> bool:
 
 
 def judge(measured: Sequence[Measured], limit: float, clusters: Sequence[str] | None = None) -> Verdict:
-    """Judge a sweep by NDCG; ties by higher MRR, then lower latency."""
+    """Judge a sweep by nDCG; ties by higher RR, then lower latency."""
     ranked = sorted(measured, key=lambda entry: (-round(entry.score, 12), -entry.mrr, entry.latency))
     best, *others = ranked
     versus_best = {entry.name: paired(best.quality, entry.quality, clusters=clusters) for entry in others}

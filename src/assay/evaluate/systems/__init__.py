@@ -9,6 +9,7 @@ the table of them. `shape` converts the output of foreign retrievers to a `Respo
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -42,6 +43,7 @@ class System:
     """
 
     concurrent = True  # `retrieve` is thread-safe
+    reads_folder = False  # it may read the files of the root, or of the corpus, themselves
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -69,6 +71,18 @@ class System:
     ) -> Response:
         """Like `retrieve`, with a generated answer if the system can write one."""
         return self.retrieve(text, k, budget, repository, query_id)
+
+    def holds(self, path: Path) -> bool:
+        """Return True if a file, or anything below a folder, is certainly among what is searched."""
+        return False
+
+    def searched_commits(self, commits: Collection[str], repository: str = "") -> set[str]:
+        """Return those of the commits whose messages are searched."""
+        return set()
+
+    def stale(self, repository: str = "") -> str:
+        """Return what has changed since the system's index was built; empty when nothing has, or there is none."""
+        return ""
 
     def close(self) -> None:
         """Release resources and abort running queries."""
@@ -144,6 +158,7 @@ KINDS = {
 }
 
 
+INDEXED = ("assay", "search", "ask")  # kinds that search assay's own index
 _ASK_SETTINGS = ("threshold", "model", "model_key_variable")  # of [ask]; all others are settings of [search]
 
 
@@ -157,11 +172,16 @@ def open_system(spec: str, *, timeout: float = 60.0, root: Path, corpus: Path | 
         )
     if not argument.strip() and not kind.bare:
         raise AssayError(f"system '{spec}' has nothing after '{name}:'; write for example {kind.example}")
-    if timeout <= 0:
-        raise AssayError(f"a timeout of {timeout:g} s leaves no time to answer; give a number above 0")
+    check_timeout(timeout)
     opener = getattr(import_module(f"{__name__}.{kind.module}"), kind.opener)
     system: System = opener(root, corpus, spec.strip() if kind.whole else argument.strip(), timeout)
     return system
+
+
+def check_timeout(seconds: float) -> None:
+    """Raise AssayError for a timeout that leaves no time."""
+    if not seconds > 0:
+        raise AssayError(f"a timeout of {seconds:g} s leaves no time to answer; give a number above 0")
 
 
 def is_external(spec: str) -> bool:

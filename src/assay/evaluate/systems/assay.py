@@ -23,6 +23,7 @@ from assay.config.configuration import Configuration, load
 from assay.core.golden import Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, finished, folder_of
+from assay.index.freshness import check_tree
 from assay.rank.arrays import highest
 from assay.rank.engine import Engine
 from assay.rank.profile import DEFAULT, PROFILES, Profile, flatten, nested, settings_of, with_settings
@@ -34,6 +35,7 @@ from assay.store.caches import key_of
 from assay.store.history import History
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
+from assay.text.display import counted
 
 _TRACE = 300  # results per stage kept for `eval diagnose`
 
@@ -60,6 +62,7 @@ class Assay(System):
     """Searches the index of the root, or of the query's repository inside the corpus."""
 
     concurrent = False
+    reads_folder = True
 
     def __init__(
         self,
@@ -158,15 +161,16 @@ class Assay(System):
 
     def remembered(self, commits: Collection[str], repository: str = "") -> set[str]:
         """Return those of the commits that are in the searched history."""
-        history = History.open(self.opened(repository).index)
-        return {history.id(number) for number in range(len(history))} & set(commits)
+        return indexed_commits(self.opened(repository).index, commits)
+
+    def searched_commits(self, commits: Collection[str], repository: str = "") -> set[str]:
+        return self.remembered(commits, repository) if uses_history(self._profile) else set()
 
     def holds(self, path: Path) -> bool:
-        """Return True if a file, or anything below a folder, is in the index."""
-        if self._corpus is not None or not path.is_relative_to(self._root):
-            return False
-        relative = path.relative_to(self._root).as_posix()
-        return any(file == relative or file.startswith(relative + "/") for file in self.opened("").index.files)
+        return self._corpus is None and holds(self.opened("").index, self._root, path)
+
+    def stale(self, repository: str = "") -> str:
+        return stale_files(folder_of(self._root, self._corpus, repository), self.opened(repository).index)
 
     def items(self, repository: str = "") -> list[Hit]:
         """Return every retrievable symbol, for `eval verify` and `eval diagnose`."""
@@ -237,6 +241,32 @@ def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Assa
     The configuration of repositories in a corpus is ignored.
     """
     return Assay(root, corpus, argument, configuration=load(root))
+
+
+def indexed_commits(index: Index, commits: Collection[str]) -> set[str]:
+    """Return those of the commits that are in the index's history."""
+    history = History.open(index)
+    return {history.id(number) for number in range(len(history))} & set(commits)
+
+
+def uses_history(profile: Profile) -> bool:
+    """Return True if the messages of commits have a weight in the ranking."""
+    settings = flatten(settings_of(profile))
+    return any(settings.get(name) for name in HISTORY_SETTINGS)
+
+
+def holds(index: Index, root: Path, path: Path) -> bool:
+    """Return True if a file, or anything below a folder, is in the index of a root."""
+    if not path.is_relative_to(root.resolve()):
+        return False
+    relative = path.relative_to(root.resolve()).as_posix()
+    return any(file == relative or file.startswith(relative + "/") for file in index.files)
+
+
+def stale_files(root: Path, index: Index) -> str:
+    """Return how many files changed since they were indexed; empty when none did."""
+    stale = check_tree(root, index).freshness.stale
+    return f"{counted(len(stale), 'file')} changed" if stale else ""
 
 
 def fingerprint(index: Index) -> str:

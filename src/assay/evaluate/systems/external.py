@@ -76,6 +76,8 @@ def open_command(root: Path, corpus: Path | None, argument: str, timeout: float)
 class Command(System):
     """A command run per query, in the query's repository folder."""
 
+    reads_folder = True
+
     def __init__(self, template: str, root: Path, corpus: Path | None, timeout: float) -> None:
         super().__init__(f"cmd:{template}")
         self._template, self._root, self._corpus, self._timeout = template, root, corpus, timeout
@@ -99,6 +101,9 @@ class Command(System):
         if code and not _is_no_match(code, output, stderr):
             raise SystemFailed(_describe_exit(code, stderr))
         return finished(parse(output, plain=True), k, seconds)
+
+    def holds(self, path: Path) -> bool:
+        return path.is_relative_to((self._corpus or self._root).resolve())
 
     def close(self) -> None:
         with self._lock:

@@ -1,7 +1,12 @@
-"""`python:module:function`: a retriever in this process: a function, a class, or an object with `retrieve`."""
+"""Retrievers in this process: a function, a class, or an object with `retrieve` (LlamaIndex) or `invoke` (LangChain).
+
+`python:module:function` names it, `wrap` takes the object itself. Coroutines are awaited.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import importlib
 import inspect
@@ -10,7 +15,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from pathlib import Path
@@ -19,13 +24,15 @@ from typing import Any
 
 from assay.core.golden import Response
 from assay.errors import AssayError
-from assay.evaluate.systems import System, SystemDied, SystemFailed, finished, one_line
+from assay.evaluate.systems import System, SystemDied, SystemFailed, check_timeout, finished, one_line
 from assay.evaluate.systems.shape import response
 from assay.text.suggest import did_you_mean
 
 # Accepted names of the number of results; a second parameter without a default is used for it as well.
 _COUNTS = ("k", "top_k", "topk", "n", "limit", "size", "num_results", "max_results")
 _OPTIONS = ("budget", "repository", "query_id")
+# Methods that take a query, the first that an object has: assay and LlamaIndex, LangChain; else the object is called.
+_METHODS = ("retrieve", "invoke")
 
 Retrieve = Callable[[str, int, dict[str, Any]], object]  # text, k, options by name
 
@@ -37,28 +44,41 @@ def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> InPr
         raise AssayError(f"system 'python:{argument}' must name a module and a function: python:my_retriever:search")
     if (folder := os.getcwd()) not in sys.path:
         sys.path.insert(0, folder)
-    return InProcess(module, name, timeout)
+    return InProcess(f"python:{module}:{name}", lambda: _load(module, name), timeout)
+
+
+def wrap(retriever: object, timeout: float, name: str = "") -> InProcess:
+    """Return a callable, a class or an object with one of _METHODS as a system; `name` replaces its own."""
+    check_timeout(timeout)
+    named = retriever if hasattr(retriever, "__qualname__") else type(retriever)
+    module = sys.modules.get(named.__module__)
+    spec = name or f"python:{named.__module__}:{named.__qualname__}"
+    return InProcess(spec, lambda: (module, retriever() if inspect.isclass(retriever) else retriever), timeout)
 
 
 class InProcess(System):
     """A Python retriever called in a thread of its own, one query at a time."""
 
+    reads_folder = True
+
     concurrent = False
 
-    def __init__(self, module: str, name: str, timeout: float) -> None:
-        super().__init__(f"python:{module}:{name}")
+    def __init__(self, name: str, load: Callable[[], tuple[ModuleType | None, Any]], timeout: float) -> None:
+        super().__init__(name)
         self._timeout = timeout
         self._worker = _Worker(patience=timeout)
-        self._module, self._object = self._call("loading it", lambda: _load(module, name))
-        self._retrieve = _adapt(getattr(self._object, "retrieve", self._object), self.name)
+        self._module, self._object = self._call("loading it", load)
+        method = next((method for method in _METHODS if callable(getattr(self._object, method, None))), None)
+        self._retrieve = _adapt(getattr(self._object, method) if method else self._object, self.name)
         answer = getattr(self._object, "answer", None)
         self._answer = _adapt(answer, self.name) if callable(answer) else self._retrieve
 
     def describe(self) -> dict[str, Any]:
         """Return the spec, a hash of the module's file, and the facts that module and object declare."""
         facts = super().describe()
-        if self._module.__file__:
-            facts["sha256"] = hashlib.sha256(Path(self._module.__file__).read_bytes()).hexdigest()
+        if source := getattr(self._module, "__file__", None):  # a notebook has none
+            with contextlib.suppress(OSError):
+                facts["sha256"] = hashlib.sha256(Path(source).read_bytes()).hexdigest()
         for fact, holder in (("__version__", self._module), ("chunker_version", self._object)):
             if isinstance(value := getattr(holder, fact, None), str | int):
                 facts[fact.strip("_")] = str(value)
@@ -89,7 +109,7 @@ class InProcess(System):
 
         def timed() -> tuple[object, float]:
             started = time.perf_counter()
-            value = retrieve(text, k, options)
+            value = self._worker.awaited(retrieve(text, k, options))
             value = list(value) if isinstance(value, Iterator) else value
             return value, time.perf_counter() - started
 
@@ -125,6 +145,7 @@ class _Worker:
         self._tasks: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
         self._last: Future[Any] = Future()
         self._last.set_result(None)
+        self._loop: asyncio.Runner | None = None  # one for all queries: clients belong to the loop they were made in
         # daemon: a retriever that hangs must not keep the process alive
         threading.Thread(target=self._work, daemon=True, name="assay-python-system").start()
 
@@ -144,6 +165,13 @@ class _Worker:
                 raise
             raise SystemFailed(f"no answer within {timeout:g} s") from None
 
+    def awaited(self, value: object) -> object:
+        """Return the value, or what it comes to if it is a coroutine. Called in the worker's own thread."""
+        if not inspect.isawaitable(value):
+            return value
+        self._loop = self._loop or asyncio.Runner()
+        return self._loop.run(_result_of(value))
+
     def stop(self) -> None:
         self._tasks.put(None)
 
@@ -154,6 +182,12 @@ class _Worker:
                 done.set_result(function())
             except BaseException as error:
                 done.set_exception(error)
+        if self._loop is not None:
+            self._loop.close()
+
+
+async def _result_of(value: Awaitable[object]) -> object:
+    return await value
 
 
 def _load(module: str, name: str) -> tuple[ModuleType, Any]:
@@ -176,7 +210,9 @@ def _load(module: str, name: str) -> tuple[ModuleType, Any]:
 def _adapt(function: object, name: str) -> Retrieve:
     """Wrap a callable with whichever of k, budget, repository and query_id it takes."""
     if not callable(function):
-        raise AssayError(f"system '{name}' is neither a function nor an object with retrieve()")
+        raise AssayError(
+            f"system '{name}' is neither a function nor an object with {' or '.join(f'{method}()' for method in _METHODS)}"
+        )
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some built-in functions have no signature

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,8 +30,17 @@ from assay.evaluate.systems import (
     folder_of,
     parse_settings,
 )
-from assay.evaluate.systems.assay import digest, fingerprint, index_errors
+from assay.evaluate.systems.assay import (
+    digest,
+    fingerprint,
+    holds,
+    index_errors,
+    indexed_commits,
+    stale_files,
+    uses_history,
+)
 from assay.rank.engine import Engine
+from assay.rank.profile import Profile
 from assay.search.hits import SearchHit
 from assay.search.service import Searcher, prepare
 from assay.store.index import Index
@@ -46,6 +56,7 @@ class _Opened:
 
     index: Index
     searcher: Searcher
+    profile: Profile
 
     @property
     def fingerprint(self) -> str:
@@ -68,6 +79,7 @@ class SearchSystem(System):
 
     kind = "search"
     concurrent = False
+    reads_folder = True
     progress: Progress | None = None  # receives chunking and embedding progress
 
     def __init__(
@@ -98,15 +110,38 @@ class SearchSystem(System):
                 index = Index.open(folder, home)
                 try:
                     configuration = load(folder)
-                    engine = Engine(index, configuration.profile(None), configuration.classes)
+                    profile = configuration.profile(None)
+                    engine = Engine(index, profile, configuration.classes)
                     searcher = prepare(folder, home, engine, self.settings, self.progress)
                 except SystemFailed:
                     raise
                 except AssayError as error:  # no such model, a server that does not answer
                     raise SystemDied(str(error)) from None
                 cold = searcher.vector_index.cold() if searcher.vector_index else None
-                self._open[key] = _Opened(index, dataclasses.replace(searcher, vector_index=cold))
+                self._open[key] = _Opened(index, dataclasses.replace(searcher, vector_index=cold), profile)
         return self._open[key]
+
+    def searched_commits(self, commits: Collection[str], repository: str = "") -> set[str]:
+        opened = self.opened(repository)
+        return indexed_commits(opened.index, commits) if uses_history(opened.profile) else set()
+
+    def holds(self, path: Path) -> bool:
+        if self._corpus is not None:
+            return False
+        opened = self.opened("")
+        return holds(opened.index, self._root, path) or holds_passage(opened.searcher, self._root, path)
+
+    def stale(self, repository: str = "") -> str:
+        return stale_files(folder_of(self._root, self._corpus, repository), self.opened(repository).index)
+
+    def chunks(self, repository: str = "") -> Iterator[tuple[Hit, str]]:
+        """Yield every passage in file order, as it would be retrieved, with its text."""
+        passages = self.opened(repository).searcher.search.passages
+        with index_errors():
+            for number in range(len(passages)):
+                passage = passages[number]
+                hit = Hit(passage.id, "", passage.path, passage.path, passage.first, passage.last, page=passage.page)
+                yield hit, passage.text
 
     def made(self, repository: str) -> StageFacts:
         """Return the facts of a repository's search stages, building them if needed."""
@@ -147,6 +182,14 @@ class SearchSystem(System):
             opened.index.close()
 
 
+def holds_passage(searcher: Searcher, root: Path, path: Path) -> bool:
+    """Return True if a file, or anything below a folder, is among the searched documents of a root."""
+    if not path.is_relative_to(root.resolve()):
+        return False
+    relative = path.relative_to(root.resolve()).as_posix()
+    return any(file == relative or file.startswith(relative + "/") for file in searcher.search.passages.paths)
+
+
 def hit(passage: SearchHit) -> Hit:
     """Convert a found passage or definition to a hit."""
     return Hit(
@@ -164,6 +207,11 @@ def hit(passage: SearchHit) -> Hit:
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> SearchSystem:
     """Open a search with the root's assay.toml and the settings of the SPEC."""
     return SearchSystem(root, corpus, load(root).search.but(**search_settings(parse_settings(argument))))
+
+
+def open_chunker(root: Path) -> SearchSystem:
+    """Open a search for its passages alone: with the chunker of the root's assay.toml, without models."""
+    return SearchSystem(root, None, load(root).search.but(embedder="none", reranker="none"))
 
 
 # assay ask: its hits, its answer, and whether its citations resolve
@@ -187,7 +235,7 @@ class AskSystem(SearchSystem):
             try:
                 found = evidence(searcher, text)
                 reply = answer_question(found, self._asking)
-                passages = searcher.ranked(text, k)
+                passages = searcher.top(text, found.candidates, k)
             except AssayError as error:
                 raise SystemFailed(str(error)) from None
             if reply.problem:

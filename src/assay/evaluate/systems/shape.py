@@ -11,13 +11,13 @@ from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
-from assay.core.golden import Answer, Citation, Hit, Response, Stage
+from assay.core.golden import COST, LONGEST_HIT_TEXT, Answer, Citation, Hit, Response, Stage
 from assay.evaluate.systems import SystemFailed, one_line
 
 # Keys of the result list, and accepted keys of each result field; the first key present counts.
 LISTS = ("items", "results", "hits", "matches", "documents", "data")
 NAMES = {
-    "id": ("id", "_id", "chunk_id", "docid", "doc_id", "document_id"),
+    "id": ("id", "_id", "id_", "node_id", "chunk_id", "docid", "doc_id", "document_id"),
     "symbol": ("symbol", "qualified_name", "symbol_name", "name"),
     "path": ("path", "file", "file_path", "filename", "filepath"),
     "doc": ("doc", "doc_id", "document", "document_id", "docid"),
@@ -26,7 +26,9 @@ NAMES = {
     "score": ("score", "_score"),
     "tokens": ("tokens", "token_count"),
     "page": ("page", "page_number"),
+    "text": ("text", "page_content", "content", "body", "snippet"),
 }
+_LANGCHAIN_TEXT, _LANGCHAIN_FILE = "page_content", "source"  # elsewhere, `source` may be anything
 # Nested objects that hold the fields of a result, as in vector stores and search servers.
 NESTED = ("chunk", "node", "document", "metadata", "payload", "_source")
 _RIPGREP = ("begin", "match", "context", "end", "summary")  # line types of `rg --json`
@@ -86,7 +88,7 @@ def response(value: object) -> Response:
         answer=answer,
         tokens=_integer(value.get("tokens"), "tokens"),
         stages=_stages(value),
-        config=_config(value.get("config")),
+        config=_config(value.get("config")) | _cost(value.get(COST)),
     )
 
 
@@ -130,6 +132,8 @@ def hit(value: object) -> Hit:
     if isinstance(value, list | tuple) and len(value) == 2 and not hasattr(value, "_asdict"):
         return replace(hit(value[0]), score=_score(value[1]))
     fields = _fields(value)
+    if _LANGCHAIN_TEXT in fields and isinstance(fields.get(_LANGCHAIN_FILE), str):
+        fields.setdefault("path", fields[_LANGCHAIN_FILE])
     start, end = _span(fields)
     path, symbol, doc = _text(fields, "path").removeprefix("./"), _text(fields, "symbol"), _text(fields, "doc")
     identifier = _text(fields, "id") or _derived_id(path, symbol, start, end) or doc
@@ -139,7 +143,9 @@ def hit(value: object) -> Hit:
     score = _score(_field(fields, "score"))
     tokens, page = (_integer(_field(fields, fact), fact) or 0 for fact in ("tokens", "page"))
     base = Hit(identifier, symbol, path) if path or symbol else hit_from_id(identifier)
-    return replace(base, doc=doc, start=start, end=end, score=score, tokens=tokens, page=page)
+    text = _field(fields, "text")
+    text = text[:LONGEST_HIT_TEXT] if isinstance(text, str) else ""  # optional: other values are no error
+    return replace(base, doc=doc, start=start, end=end, score=score, tokens=tokens, page=page, text=text)
 
 
 def hit_from_id(identifier: str, score: float | None = None) -> Hit:
@@ -321,6 +327,16 @@ def _config(value: object) -> dict[str, Any]:
     if value is None or isinstance(value, Mapping):
         return dict(value or {})
     raise SystemFailed(f"config must be an object, not {_json_type(value)}")
+
+
+def _cost(value: object) -> dict[str, float]:
+    """Return the cost of a response, a number from 0, as metadata."""
+    if value is None:
+        return {}
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if math.isfinite(number) and number >= 0:
+        return {COST: number}
+    raise SystemFailed(f"cost must be a number from 0, not {value!r}")
 
 
 def _flag(fields: Mapping[str, Any], name: str) -> bool | None:

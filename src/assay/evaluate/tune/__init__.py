@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from assay.core.cautions import Caution, as_json, of_golden
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.progress import Progress
 from assay.errors import AssayError
@@ -321,7 +322,7 @@ def report(tuning: Tuning) -> dict[str, Any]:
         "changes": [_change(tuning, name, value) for name, value in tuned.changes],
         "folds": {"by": tuning.folds.by, "each": [_fold(fold) for fold in tuned.folds]},
         "left_out": [name for name, _ in task.fixed],
-        "warnings": warnings(tuning),
+        "warnings": as_json(cautions(tuning)),
         "work": {"asked": tuning.sent, "answered_before": tuning.before},
     }
 
@@ -345,16 +346,16 @@ def verdict_sentence(tuning: Tuning) -> str:
     return f"no significant gain{power_note}"
 
 
-def warnings(tuning: Tuning) -> list[str]:
-    """Return warnings on the golden set, leaked queries and the comparison."""
-    task, messages = tuning.task, list(tuning.task.golden.warnings)
+def cautions(tuning: Tuning) -> list[Caution]:
+    """Return cautions on the golden set, leaked queries and the comparison."""
+    task, collected = tuning.task, of_golden(tuning.task.golden)
     if tuning.leaked:
-        messages.append(
+        message = (
             f"{tuning.leaked} of {len(task.golden.queries)} queries were mined from commits in the indexed history: measured without history; "
             "history and touched are not tuned. The indexed code may hold the changes, too (see `docs/guides/mining.md`)"
         )
-    messages += tuning.tuned.verdict.held_out.notes
-    return messages
+        collected.append(Caution("mined-history", message))
+    return collected + [Caution("statistics", note) for note in tuning.tuned.verdict.held_out.notes]
 
 
 def comparison(pair: Paired) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def notices(summary: Summary) -> Markup | None:
     """Render the warnings of a run, including that it is unfinished."""
     unfinished = summary.status not in ("", "complete")
     status = [f"This run is {summary.status}: its numbers are not final."] if unfinished else []
-    return warning_list([*status, *summary.warnings])
+    return warning_list([*status, *map(str, summary.warnings)])
 
 
 def summary_section(summary: Summary) -> Markup | None:

@@ -49,7 +49,7 @@ def comparison_section(comparison: Comparison, k: int | None, link: Link = lambd
         "comparison",
         "Comparison",
         element("p", runs, class_="lead"),
-        warning_list(comparison.warnings),
+        warning_list([*map(str, comparison.warnings)]),
         _verdict(comparison, primary_metric(comparison.statistics, k)),
         _counts(comparison),
         figures(*_forest(comparison), *_query_figures(comparison, primary)),

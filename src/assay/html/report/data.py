@@ -20,6 +20,16 @@ _NULLABLE = frozenset(
 )
 
 
+class Caution(msgspec.Struct, frozen=True):
+    """A warning with its code."""
+
+    message: str
+    code: str = ""
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class Spread(msgspec.Struct, frozen=True):
     """Standard deviation and 95 % interval of a mean."""
 
@@ -85,7 +95,7 @@ class Summary(msgspec.Struct, frozen=True):
     latency: Metrics = {}
     counts: dict[str, Count] = {}
     queries: list[Query] = []
-    warnings: list[str] = []
+    warnings: list[Caution | str] = []  # a text in results of earlier versions
 
 
 class Statistic(msgspec.Struct, frozen=True):
@@ -130,12 +140,12 @@ class Comparison(msgspec.Struct, frozen=True):
     statistics: dict[str, Statistic] = {}
     counts: dict[str, Count] = {}
     per_query: list[Pair] = []
-    warnings: list[str] = []
+    warnings: list[Caution | str] = []  # a text in results of earlier versions
 
 
 def verdict(delta: float, metric: str = "") -> str:
     """Return the colour class of a difference in a metric."""
-    better = -delta if metric in LOWER_IS_BETTER else delta
+    better = -delta if metric.partition("@")[0] in LOWER_IS_BETTER else delta
     return "gain" if better > 0 else "loss" if better < 0 else "even"
 
 

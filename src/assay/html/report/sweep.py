@@ -56,17 +56,18 @@ from assay.html.report.sweep_details import (
 from assay.text.display import counted
 
 _TITLES = {
-    "mrr": "MRR",
-    "recall_at": "Recall@",
-    "ndcg_at": "NDCG@",
+    "mrr": "RR@",
+    "recall_at": "R@",
+    "ndcg_at": "nDCG@",
     "precision_at": "P@",
 }
 
 
-def figure_title(name: str) -> str:
-    """Return the heading of a summary key: `avg_recall_at_5` → Recall@5."""
-    stem, _, cut = name.removeprefix("avg_").rpartition("_")
-    return _TITLES.get(stem, "") + cut if stem in _TITLES else _TITLES.get(name.removeprefix("avg_"), name)
+def figure_title(name: str, k: int) -> str:
+    """Return the measure of a summary key: `avg_recall_at_5` → R@5, `avg_mrr` → RR@k."""
+    key = name.removeprefix("avg_")
+    stem, _, cut = key.rpartition("_")
+    return f"{_TITLES[key]}{k}" if key in _TITLES else f"{_TITLES[stem]}{cut}" if stem in _TITLES else name
 
 
 # Recommendations and configurations
@@ -77,7 +78,7 @@ def recommendation_section(report: Report) -> Markup:
     recommendations, k = report["recommendations"], report["k"]
     limit = recommendations["best_under"]["limit_ms"]
     tiles = [
-        _tile("Best overall quality", recommendations["best_quality"], f"the highest NDCG@{k}", k),
+        _tile("Best overall quality", recommendations["best_quality"], f"the highest nDCG@{k}", k),
         _tile("Fastest", recommendations["fastest"], "the lowest mean latency", k),
         _tile(f"Best under {limit:g} ms", recommendations["best_under"], "the highest quality in that time", k),
         _tile(
@@ -93,7 +94,9 @@ def recommendation_section(report: Report) -> Markup:
         f"{different} the {counted(others, 'other')} differ significantly from the best "
         "(paired randomisation test, p < 0.05 after Holm correction). "
     )
-    bands = ", ".join(f"{figure_title(name)} {word}" for name, word in best_report(report)["bands"].items())
+    bands = ", ".join(
+        f"{figure_title(name, report['k'])} {word}" for name, word in best_report(report)["bands"].items()
+    )
     return section(
         "recommendations",
         "Recommendations",
@@ -113,7 +116,7 @@ def _tile(title: str, recommendation: Mapping[str, Any] | None, about: str, k: i
         element("p", about, class_="meaning"),
         element(
             "p",
-            element("span", f"NDCG@{k} ", exact(quality, decimal(quality))),
+            element("span", f"nDCG@{k} ", exact(quality, decimal(quality))),
             exact(latency, milliseconds(latency)),
             class_="bounds",
         ),
@@ -151,7 +154,7 @@ def _configuration_columns(report: Report) -> list[Column[Report]]:
         *(_figure_column(name, report) for name in names),
         number_column("Latency", lambda row: row["summary"]["avg_latency_ms"], "mean of a query", milliseconds),
         number_column("p95", lambda row: row["latency"]["p95"], "95th percentile of query latency", milliseconds, minor=True),
-        number_column("Δ best", lambda row: compared(row, "delta"), f"difference in NDCG@{report['k']} from the best", signed),
+        number_column("Δ best", lambda row: compared(row, "delta"), f"difference in nDCG@{report['k']} from the best", signed),
         number_column("p", lambda row: compared(row, "p_holm"), "paired randomisation test, Holm-corrected", probability),
         number_column(
             "Best on",
@@ -173,7 +176,7 @@ def _figure_column(name: str, report: Report) -> Column[Report]:
         class_ = "gain" if value == best and report["num_configs"] > 1 else None
         return element("span", meter(value), title=about, class_=class_)
 
-    return Column(figure_title(name), cell, "number", "hover for the interval and the band")
+    return Column(figure_title(name, report["k"]), cell, "number", "hover for the interval and the band")
 
 
 def _badges(row: Report, report: Report) -> Iterator[Child]:
@@ -205,7 +208,7 @@ def _pareto_figure(report: Report) -> Markup | None:
     if any(row["latency_under_load"] for row in report["reports"]):
         sentence += " Latencies were measured while other configurations ran."
     return element(
-        "div", figure("Quality and latency", sentence, pareto(points, f"NDCG@{report['k']}")), class_="wide-figure"
+        "div", figure("Quality and latency", sentence, pareto(points, f"nDCG@{report['k']}")), class_="wide-figure"
     )
 
 
@@ -234,7 +237,7 @@ def _setting_map(
     report: Report, varied: Mapping[str, Sequence[str]], down: str, across: str, fixed: Mapping[str, str]
 ) -> Markup | None:
     """Heat map of the configurations with the fixed settings, by the settings `down` and `across` (may be empty)."""
-    quality = f"NDCG@{report['k']}"
+    quality = f"nDCG@{report['k']}"
     measured = [
         (row["config"]["settings"], value)
         for row in report["reports"]
@@ -298,7 +301,7 @@ def render(report: Report) -> str:
 def build_content(report: Report) -> PageContent:
     """Build the page content without the document around it."""
     contents, sections = render_sections(_SECTIONS, report)
-    main = join([warning_list(report["warnings"]), *sections])
+    main = join([warning_list([warning["message"] for warning in report["warnings"]]), *sections])
     return PageContent(f"{counted(report['num_configs'], 'configuration')} – sweep", _header(report), contents, main)
 
 

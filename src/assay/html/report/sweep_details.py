@@ -198,7 +198,7 @@ _UNEVEN = "figures uneven"  # side by side, of different heights
 
 
 def quality_of(row: Report, report: Report) -> float | None:
-    """Return the mean NDCG@k of a configuration report."""
+    """Return the mean nDCG@k of a configuration report."""
     return row["summary"][f"avg_ndcg_at_{report['k']}"]  # type: ignore[no-any-return]
 
 
@@ -232,7 +232,7 @@ def group_section(report: Report) -> Markup | None:
         if len(group_rows) > 1:
             name = f"By {title.lower()}"
             sentence = "Bar: the best configuration. Dots: the others. In brackets: number of queries."
-            plots.append(figure(name, sentence, groups(group_rows, name, f"NDCG@{report['k']}")))
+            plots.append(figure(name, sentence, groups(group_rows, name, f"nDCG@{report['k']}")))
     return section("groups", "Groups of queries", element("div", plots, class_=_UNEVEN)) if plots else None
 
 
@@ -287,7 +287,7 @@ def _ease_figure(report: Report) -> Markup | None:
     if not points:
         return None
     plot = scatter(
-        points, "Predicted ease against measured quality", "ease, predicted", f"NDCG@{report['k']}, measured"
+        points, "Predicted ease against measured quality", "ease, predicted", f"nDCG@{report['k']}, measured"
     )
     return figure("Ease and outcome", "Each dot is a query; quality is the mean over all configurations.", plot)
 
@@ -297,7 +297,7 @@ def _class_table(report: Report) -> Markup:
     columns = [
         Column[str]("Predicted", lambda name: badge(name, f"level-{name}")),
         number_column("Queries", lambda name: classes[name]["count"], "", whole),
-        number_column(f"NDCG@{report['k']}", lambda name: classes[name][quality], "mean over all configurations"),
+        number_column(f"nDCG@{report['k']}", lambda name: classes[name][quality], "mean over all configurations"),
     ]
     return table("Classes", columns, classes)
 
@@ -350,7 +350,7 @@ def query_section(report: Report) -> Markup | None:
         if report["num_configs"] > _MOST_COLUMNS
         else ""
     )
-    lead = f"NDCG@{report['k']} of every query in every configuration, the hardest first.{truncation_note}"
+    lead = f"nDCG@{report['k']} of every query in every configuration, the hardest first.{truncation_note}"
     return section(
         "queries",
         "Queries",

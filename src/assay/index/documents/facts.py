@@ -36,22 +36,24 @@ class Piece(NamedTuple):
 
     terms: tuple[str, ...]
     name: str
+    marked: bool = False  # as code: in backticks, called, or the argument of a directive
 
 
 _TERMS = attrgetter("terms")
 
 
-def read(text: str, headings: Iterable[str]) -> tuple[dict[str, int], list[str]]:
-    """Return the term counts of a section, with heading terms weighted, and the names it mentions, sorted."""
+def read(text: str, headings: Iterable[str]) -> tuple[dict[str, int], list[str], set[str]]:
+    """Return the term counts of a section, with heading terms weighted, the names it mentions, and those marked as code."""
     if len(_piece_cache) > _MAX_CACHED:
         _piece_cache.clear()
     pieces = _PIECE.findall(text)
     counts = Counter(chain.from_iterable(map(_TERMS, map(_piece_cache.__getitem__, pieces))))
-    names = {_piece_cache[piece].name for piece in set(pieces)}
+    mentions = {_piece_cache[piece] for piece in set(pieces)}
+    names, marked = {piece.name for piece in mentions}, {piece.name for piece in mentions if piece.marked}
     for heading in headings:
         for term in terms(heading):
             counts[term] += _HEADING_WEIGHT
-    return dict(counts), sorted(names - {""})
+    return dict(counts), sorted(names - {""}), marked
 
 
 class _PieceCache(dict[str, Piece]):
@@ -71,7 +73,8 @@ def piece_of(piece: str) -> Piece:
     `~flask.url_for``, a piece of `:func:`~flask.url_for``, has the terms flask, url, for and the name flask.url_for.
     """
     bare = piece.strip(_MARKS)
-    return Piece(tuple(terms(bare)), _mention(bare, marked=bare != piece))
+    marked = bare != piece
+    return Piece(tuple(terms(bare)), _mention(bare, marked), marked)
 
 
 def _mention(bare: str, marked: bool) -> str:
@@ -174,9 +177,9 @@ def _encode(facts: DocumentFacts, lines: int = 0) -> Extracted:
 
 
 def _section(span: Span, document: OpenedDocument) -> SectionFacts:
-    counted, names = read("\n".join(document.lines[span.first - 1 : span.last]), span.headings)
+    counted, names, marked = read("\n".join(document.lines[span.first - 1 : span.last]), span.headings)
     first, last = document.number(span.first - 1), document.number(span.last - 1)
-    return SectionFacts(span.headings, first, last, counted, tuple(names))
+    return SectionFacts(span.headings, first, last, counted, tuple(names), tuple(name in marked for name in names))
 
 
 def _passage(chunk: Chunk) -> PassageFacts:

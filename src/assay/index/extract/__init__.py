@@ -1,7 +1,8 @@
 """Extract the facts of a parsed file: definitions, references, imports, bindings and texts.
 
 `collect` runs the language's query (`protobuf` reads a language without a grammar), `nest` recovers containment from
-positions, `symbols`, `references` and `texts` make the facts from both. Nothing here depends on a particular language.
+positions, `symbols`, `references`, `services` and `texts` make the facts from both. Nothing here depends on a particular
+language.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from assay.index.extract.collect import Captures
 from assay.index.extract.nest import Nesting
 from assay.index.extract.protobuf import read_protobuf
 from assay.index.extract.references import build_references
+from assay.index.extract.services import build_services
 from assay.index.extract.symbols import SymbolBuilder, build_bindings
 from assay.index.extract.syntax import count_errors, parse
 from assay.index.extract.texts import build_texts, count_words
@@ -25,13 +27,16 @@ _SUPERTYPES = frozenset({BASE, IMPLEMENTS})
 _READERS: dict[str, Callable[[Captures], int]] = {"protobuf": read_protobuf}
 
 
-def extract(source: bytes, language: Language) -> Extracted:
-    """Return the encoded facts of a source text. Never fails on bad code: the parser recovers and counts errors."""
-    captures, errors = _read(source, language)
+def extract(source: bytes, language: Language, flags: tuple[str, ...] = ()) -> Extracted:
+    """Return the encoded facts of a source text. Never fails on bad code: the parser recovers and counts errors.
+
+    `flags` are the names of calls that ask for a feature flag, beside those of known libraries.
+    """
+    captures, tree, errors = read_captures(source, language)
     nesting = Nesting(captures)
     symbols = SymbolBuilder(captures, nesting).build()
     bindings = build_bindings(captures, nesting, symbols)
-    references = build_references(captures, nesting, bindings)
+    references, _ = build_references(captures, nesting, bindings)
     facts = FileFacts(
         captures.language.name,
         captures.namespace,
@@ -41,21 +46,22 @@ def extract(source: bytes, language: Language) -> Extracted:
         encoded([row for row in references if row.role not in _SUPERTYPES]),
         encoded(bindings),
         errors,
+        build_services(captures, nesting, symbols, tree, flags) if tree is not None else [],
     )
     texts = build_texts(captures, nesting, symbols)
     counted = FileTexts(texts, count_words(symbols, texts))
     return Extracted(encode(facts), encode(counted), source.count(b"\n") + 1)
 
 
-def _read(source: bytes, language: Language) -> tuple[Captures, int]:
-    """Return the captures of a source text, by the language's query or its reader, and the number of syntax errors."""
+def read_captures(source: bytes, language: Language) -> tuple[Captures, Tree | None, int]:
+    """Return the captures of a source text by the language's query or its reader, its tree, and the number of errors."""
     if language.reader:
         captures = Captures(source, language)
-        return captures, _READERS[language.reader](captures)
+        return captures, None, _READERS[language.reader](captures)
     tree, errors, language = _parse(source, language)
     captures = Captures(source, language)
     captures.read(tree)
-    return captures, errors
+    return captures, tree, errors
 
 
 def _parse(source: bytes, language: Language) -> tuple[Tree, int, Language]:

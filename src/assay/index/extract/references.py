@@ -29,14 +29,7 @@ from assay.index.facts import (
 from assay.languages.conventions import LITERAL_NAMES
 from assay.languages.rpc import REGISTRATION
 
-_LITERAL = re.compile(
-    r"""\s*[(\[]?\s*\[?\s*&?[fbru@$]{0,2}(["'`])([^"'`\n]{1,200})\1(?:\s*,\s*(?:["'][A-Z]+["']\s*,\s*)?&?([\w.:]+)|\s*\)?\s+(do)\b)?"""
-)
-_ANONYMOUS = re.compile(r"\s*,\s*(?:async\b|function\b|func\b|\(|\||\w+\s*=>)")
-_METHODS = re.compile(r"""["'][^()]*?\bmethods\s*=\s*[\[{(]\s*["'](\w+)["']\s*,?\s*[\]})]""")
-_VERBS = re.compile(
-    r"(?:\.?(?:\w+::)*(?:get|post|put|delete|patch|head|options)\([\w.:]*\)\s*)+"
-)  # `get(show).post(place)`
+_LITERAL = re.compile(r"""\s*[(\[]?\s*\[?\s*&?[fbru@$]{0,2}(["'`])([^"'`\n]{1,200})\1""")
 _WITH_LITERALS = frozenset({CALL, ACCESS, DECORATE, NEW, MENTION})
 _USES = frozenset({MENTION, ACCESS})
 _COVERED = _USES | {HINT}
@@ -47,14 +40,23 @@ _REPEATABLE = frozenset({MENTION, ACCESS, HINT, THROW})
 _BEFORE_NAME = frozenset({HINT, DECORATE, BASE, IMPLEMENTS, NEW})
 
 
-def build_references(captures: Captures, nesting: Nesting, bindings: list[Binding]) -> list[Reference]:
-    """Return all references with their enclosing symbol, without redundant ones."""
+Span = tuple[int, int]  # byte offsets of a reference in its file
+
+
+def build_references(
+    captures: Captures, nesting: Nesting, bindings: list[Binding]
+) -> tuple[list[Reference], list[Span | None]]:
+    """Return all references with their enclosing symbol, without redundant ones, and where each is written.
+
+    Derived ones are written nowhere themselves.
+    """
     order, line_starts = nesting.order, captures.line_starts
     shadowing, locals_ = captures.language.shadowing, {row[1] for row in captures.bindings}
     # first line of each local, by symbol and name
     bound = {(row.source, row.name): row.line for row in reversed(bindings) if not row.until}
     seen: set[tuple[int, int, str]] = set()
     out: list[Reference] = []
+    spans: list[Span | None] = []
     for (start, end, role, text), owner, decorating in _separate_marks(captures, nesting):
         if role == MENTION and owner != FILE and _is_in_name(order[owner], start):
             continue
@@ -74,7 +76,7 @@ def build_references(captures: Captures, nesting: Nesting, bindings: list[Bindin
         row = Reference(role, source, line, text)
         if literal_may_follow and role in _WITH_LITERALS:
             after = end if not text.endswith(")") else start + captures.source[start:end].find(b"(")
-            row.literal, row.handler = _literal_and_handler(captures.source, after)
+            row.literal = _literal(captures.source, after)
         elif registers and role in _CALLS:
             after = end if not text.endswith(")") else start + captures.source[start:end].find(b"(")
             row.literal, row.handler = read_arguments(captures.source, after)
@@ -82,9 +84,12 @@ def build_references(captures: Captures, nesting: Nesting, bindings: list[Bindin
             row.arity = captures.arguments.get((start, end), -1)
             row.generics = _type_argument_count(captures.source, start, end)
         out.append(row)
+        spans.append((start, end))
         if role == HINT and owner != FILE and order[owner].hoisted:
             _add_parameter_hint(out, nesting, owner, start)
-    return out + _impl_references(captures, nesting)
+        spans += [None] * (len(out) - len(spans))
+    out += _impl_references(captures, nesting)
+    return out, spans + [None] * (len(out) - len(spans))
 
 
 def _separate_marks(captures: Captures, nesting: Nesting) -> Iterator[tuple[Mark, int, bool]]:
@@ -187,19 +192,10 @@ def _impl_references(captures: Captures, nesting: Nesting) -> list[Reference]:
     return out
 
 
-def _literal_and_handler(source: bytes, end: int) -> tuple[str, str]:
-    """Return the first literal argument after a call's name and the handler after it; empty if missing."""
-    text = source[end : end + 400].decode("utf-8", "replace")
-    match = _LITERAL.match(text)
-    if not match:
-        return "", ""
-    verb = _METHODS.match(text, match.end(2))
-    literal = f"{verb.group(1)} {match.group(2)}" if verb else match.group(2)
-    if _ANONYMOUS.match(text, match.end(2) + 1):
-        return literal, "do"
-    if match.group(3) and (verbs := _VERBS.match(text, match.start(3))):
-        return literal, verbs.group()
-    return literal, match.group(3) or match.group(4) or ""
+def _literal(source: bytes, end: int) -> str:
+    """Return the first literal argument after a call's name; empty if it is something else."""
+    match = _LITERAL.match(source[end : end + 400].decode("utf-8", "replace"))
+    return match.group(2) if match else ""
 
 
 def _type_argument_count(source: bytes, start: int, end: int) -> int:

@@ -28,8 +28,9 @@ from assay.index.resolve.edges import (
     Resolved,
     add_relations,
 )
-from assay.index.resolve.guesses import Guesses
+from assay.index.resolve.guesses import Guesses, Outcome
 from assay.index.resolve.rpc import Rpcs
+from assay.index.resolve.services import add_service
 from assay.index.resolve.uses import Uses
 from assay.index.table import MAX_DEPTH, MAX_SECONDS, FullIndexNeeded, Table, TimeBudgetExceeded
 
@@ -59,6 +60,28 @@ class Resolver:
         except Exception as error:  # a failure is limited to its file
             return outline(self.table, path, _reason(error))
 
+    def call_outcomes(self, path: str) -> list[tuple[int, Outcome]]:
+        """Return the outcome of every call of a file, by the number of its reference; none if that fails."""
+        file = self.table.file(path)
+        assert file is not None
+        self.table.begin_file()
+        edges = FileEdges(file, self._evaluator)
+        calls = Calls(edges, self._guesses, Uses(edges), Rpcs(edges))
+        outcomes: list[tuple[int, Outcome]] = []
+
+        def add(number: int, row: Reference) -> None:
+            outcomes.append((number, calls.target(row, file.sym(row.source))))
+
+        try:
+            with _deep_recursion():
+                for number, row in enumerate(file.references()):
+                    if row.role in (CALL, NEW):
+                        edges.bounded(add, number, row)
+        except Exception as error:  # a failure is limited to its file
+            _reason(error)
+            return []
+        return outcomes
+
     def _resolve(self, path: str) -> Resolved:
         file = self.table.file(path)
         assert file is not None
@@ -83,6 +106,8 @@ class Resolver:
             edges.bounded(by_role[row.role], row, file.sym(row.source))
             if row.role == DECORATE:
                 edges.bounded(rpcs.add_decorator, row, file.sym(row.source))
+        for service in file.facts.services:
+            edges.bounded(add_service, service, edges)
         add_relations(edges)
         rpcs.add_implementations()
         return Resolved(edges.edges, self.table.reads, CallCounts(*edges.counts))

@@ -53,7 +53,7 @@ class Calls:
     def add(self, row: Reference, source: Sym) -> None:
         """Resolve a call and count its outcome."""
         edges, language = self._edges, self._file.language
-        outcome = self._cached_target(row, source)
+        outcome = self.target(row, source)
         if outcome.items:
             single = len(outcome.items) == 1
             edges.counts[0 if single else 1] += 1
@@ -73,11 +73,11 @@ class Calls:
         self._uses.add_conventions(row, source)
         self._rpcs.add_call(row, source, outcome)
 
-    def _cached_target(self, row: Reference, source: Sym) -> Outcome:
+    def target(self, row: Reference, source: Sym) -> Outcome:
         """Return the target of a call, cached per scope and chain unless a local is involved."""
         first = bare(row.chain.partition(".")[0])
         scope, symbols = row.source, self._file.facts.symbols
-        if first in self._file.language.self_names and scope != FILE and symbols[scope].kind in MEMBERS:
+        if self._is_self(first, row) and scope != FILE and symbols[scope].kind in MEMBERS:
             scope = -2 - symbols[scope].parent  # `self` is the same in all methods of a type
         elif first in self._file.local_names:
             return self._bounded_target(row, source)
@@ -180,7 +180,7 @@ class Calls:
 
     def _plain_call(self, name: str, row: Reference) -> Outcome:
         language = self._file.language
-        if name in language.super_names or name in language.self_names or name == language.construct:
+        if name in language.super_names or name == language.construct or self._is_self(name, row):
             return self._keyword_call(name, row)
         value = self._evaluator.scopes.lookup(name, self._file, row.source, row.line, local=not language.uniform_access)
         if value is None:
@@ -198,12 +198,18 @@ class Calls:
         # calls of objects have no name to resolve
         return self._call_of_item(value.sym, row) if isinstance(value, Item) else NOTHING
 
+    def _is_self(self, name: str, row: Reference) -> bool:
+        """Return whether a name is `self`, `this` or the like; not if the function assigns something else to it."""
+        if name not in self._file.language.self_names:
+            return False
+        return not any(binding.value for binding in self._file.bindings.get(row.source, {}).get(name, ()))
+
     def _keyword_call(self, name: str, row: Reference) -> Outcome:
         """Resolve `super(…)`, `this(…)`, and Ruby's `new`."""
         language = self._file.language
         owner = self._evaluator.hierarchy.enclosing_type(self._file, row.source)
         if name in language.super_names:
-            return self._super_call(owner, row) if owner else NOTHING
+            return self._super_call(owner, row) if owner and not language.super_is_object else NOTHING
         if name in language.self_names:
             constructors = self._evaluator.hierarchy.own_member(owner, owner.name) if owner else []
             if constructors:
@@ -265,7 +271,7 @@ class Calls:
                 constructors = hierarchy.own_member(ancestor, candidate)
                 if constructors:
                     return self._choose_overload(constructors, row)
-        return Outcome(external=ancestry.outside[0]) if ancestry.outside and not language.super_is_object else NOTHING
+        return Outcome(external=ancestry.outside[0]) if ancestry.outside else NOTHING
 
     # Definitions and overloads
 

@@ -1,20 +1,14 @@
-"""Resolve names that are used but not called: fields, references, types, decorators, routes."""
+"""Resolve names that are used but not called: fields, references, types, decorators."""
 
 from __future__ import annotations
 
-import re
-
-from assay.core.items import CALLABLE_KINDS, DATA_KINDS, TYPE_KINDS
+from assay.core.items import DATA_KINDS, TYPE_KINDS
 from assay.index.chains import bare, type_names
 from assay.index.facts import DECORATE, FILE, Reference
 from assay.index.file import Sym
 from assay.index.resolve.edges import FIELD_LIKE, RESOLVED, FileEdges
 from assay.index.values import DEFINED, EXTERNALS, TYPE_LIKE, Instance, Item, Local, Value, symbol_of
-from assay.languages.conventions import ENVIRONMENT_CHAINS, PROCESS_CHAINS, ROUTES, ends_like
-
-_HANDLERS = CALLABLE_KINDS | TYPE_KINDS
-_ROUTERS = ("path", "re_path", "HandleFunc", "Handle")  # their literal is a route whatever it looks like
-_VERB_CALLS = re.compile(r"(\w+)\(([\w.:]*)\)")  # `get(show).post(place)` names the verbs itself
+from assay.languages.conventions import ENVIRONMENT_CHAINS, PROCESS_CHAINS, ends_like
 
 
 class Uses:
@@ -118,7 +112,7 @@ class Uses:
             self._edges.add(source, value.name, "throws", row.line)
 
     def add_decorator(self, row: Reference, source: Sym) -> None:
-        """Resolve a decorator, annotation or attribute, and the route it declares."""
+        """Resolve a decorator, annotation or attribute."""
         file = self._file
         at = file.facts.symbols[row.source].parent if row.source != FILE else FILE
         plain = row.chain.removesuffix("()")
@@ -127,14 +121,11 @@ class Uses:
             value = self._evaluator.evaluate(plain + file.language.decorator_suffix, file, at, row.line)
         if isinstance(value, Item):
             self._edges.add(value.sym, source, "decorates", row.line)
-        name = bare(row.chain.rpartition(".")[2])
-        if row.literal and name in ROUTES and row.source != FILE:
-            self._add_route(source, name, row)
 
     # Library conventions
 
     def add_conventions(self, row: Reference, source: Sym) -> None:
-        """Add edges for routes, environment variables and processes."""
+        """Add edges for environment variables and processes."""
         if not row.literal and ".env." not in row.chain:
             return
         chain_text = row.chain.removesuffix("()").removesuffix("[]")
@@ -148,20 +139,3 @@ class Uses:
         elif ends_like(chain_text, PROCESS_CHAINS) and row.role != DECORATE:
             program = row.literal.split()[0].rpartition("/")[2] if row.literal.split() else row.literal
             self._edges.add(source, f"process:{program}", "executes_process", row.line, RESOLVED, "parsed")
-        elif name in ROUTES and row.handler:
-            self._add_routes(source, name, row)
-
-    def _add_routes(self, source: Sym, name: str, row: Reference) -> None:
-        """Add the routes of a call that names a path and its handler: a block of the enclosing item, or functions."""
-        if row.handler == "do" and row.literal.startswith("/"):
-            self._add_route(source, name, row)
-        elif row.literal.startswith(("/", "^")) or name in _ROUTERS:
-            for verb, text in _VERB_CALLS.findall(row.handler) or [(name, row.handler)]:
-                handler = self._value(text.replace("::", "."), row)
-                if isinstance(handler, Item) and handler.sym.kind in _HANDLERS:
-                    self._add_route(handler.sym, verb, row)
-
-    def _add_route(self, handler: Sym, name: str, row: Reference) -> None:
-        verb = ROUTES[name]
-        target = f"route:{verb} {row.literal}" if verb and " " not in row.literal else f"route:{row.literal}"
-        self._edges.add(handler, target, "handles_route", row.line, RESOLVED, "parsed")

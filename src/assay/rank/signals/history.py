@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.rank.arrays import highest
+from assay.rank.recency import scores
 from assay.rank.signals.lexical import PARSING, bm25
 from assay.rank.signals.signal import Signal, Stage
 
@@ -86,4 +87,12 @@ TOUCHED = Signal(
     reads=PARSING,
     generate=lambda query: query.items.by_item(_touched(query)),
     is_feature=True,
+)
+RECENCY = Signal(
+    "recency",
+    Stage.FACTOR,
+    "history",
+    "its file changed lately",
+    weights={"recency": ()},  # off: nothing measured says that a task is about what changed last
+    generate=lambda query: scores(query.resources.history.ages)[query.items.files],
 )

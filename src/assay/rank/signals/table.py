@@ -44,6 +44,7 @@ SIGNALS: tuple[Signal, ...] = (
     structure.AUTHORITY,
     history.HISTORY,
     history.TOUCHED,
+    history.RECENCY,
     documents.DOCUMENTS,
     places.PLACE,
     fusion.CHANNELS,

@@ -15,6 +15,7 @@ from assay.core.items import TYPE_KINDS
 from assay.rank.arrays import Floats, Ints, highest, share_of_best
 from assay.rank.noise import noise_reasons
 from assay.rank.ranking import WalkResult
+from assay.rank.recency import UNKNOWN
 from assay.rank.signals.fusion import fuse
 from assay.rank.signals.places import path_context
 from assay.rank.signals.signal import Signal, Stage
@@ -142,7 +143,7 @@ WALK = Signal(
     "graph",
     "visit probability (personalized PageRank), relative to the top result",
     weights={"walk": (0.0, 0.5, 1.0, 2.5)},
-    reads=("edge_weights",),  # the graph is shared
+    reads=("edge_weights", "tool_edges"),  # the graph is shared
     score=_walk_share,
     enabled=lambda profile: _by_shares(profile) and profile.walk > 0,
 )
@@ -152,7 +153,6 @@ WALK = Signal(
 
 # weights of the specification: (blast radius, confidence, recency, distance), without and with HITS
 BASE, WITH_HITS = (0.40, 0.25, 0.20, 0.15), (0.35, 0.20, 0.15, 0.15)
-NOT_OBSERVED = 0.3  # recency without a runtime trace; an index has none, so it is constant
 REACHED = 0.02  # share of the walk's maximum below which items are not scored
 NEXT = 0.5  # distance score of items that are not seeds: one step away, 1 / (1 + 1)
 
@@ -185,7 +185,7 @@ RECENCY = _composite(
     "recency",
     2,
     "constant: the index has no runtime traces",
-    lambda query, ranking: np.full(query.items.size, NOT_OBSERVED),
+    lambda query, ranking: np.full(query.items.size, UNKNOWN),
 )
 DISTANCE = _composite(
     "distance",

@@ -60,11 +60,14 @@ class WordTable:
         whole = self.row_of.get(piece.lower())  # `GitHub` is one word
         if whole is not None:
             return (whole,)
-        forms = ((word, stem(word), word.rstrip(_DIGITS)) for word in tokens(piece))
-        found = (
-            next((self.row_of[form] for form in alternatives if form in self.row_of), None) for alternatives in forms
-        )
-        return tuple(row for row in found if row is not None)
+        rows = []
+        for word in tokens(piece):
+            row = self.row_of.get(word)
+            if row is None:
+                row = self.row_of.get(stem(word), self.row_of.get(word.rstrip(_DIGITS)))
+            if row is not None:
+                rows.append(row)
+        return tuple(rows)
 
     def vectors(self, rows: NDArray[np.integer[Any]] | slice) -> Vectors:
         """Decode the vectors of some rows."""
@@ -113,10 +116,9 @@ class WordEmbedder:
         sums = np.zeros((len(texts), self.dimensions), np.float32)
         vectors = self._decoded.__getitem__ if len(texts) >= _DECODE_ALL_FROM else self._table.vectors
         for place, text in enumerate(texts):
-            found = list(chain.from_iterable(map(self._rows_of.__getitem__, pieces(text))))
-            if found:
-                rows, counts = np.unique(found, return_counts=True)
-                sums[place] = counts.astype(np.float32) @ vectors(rows)
+            rows = list(chain.from_iterable(map(self._rows_of.__getitem__, pieces(text))))
+            if rows:
+                sums[place] = vectors(np.array(rows)).sum(axis=0)
             self._rows_of.trim()
         return unit(sums)
 

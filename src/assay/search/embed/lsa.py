@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from assay.search.embed.embedders import Role, Vectors, unit
 from assay.store.arrays import members_in, strings, strings_of
 from assay.store.layout import content_hash
+from assay.store.passages import PassageTexts, TermCounts
 from assay.text.terms import terms
 
 
@@ -41,6 +43,19 @@ class Sparse:
                 out[row] = self.values[first:last] @ dense[self.columns[first:last]]
         return out
 
+    def rows(self, numbers: NDArray[np.integer[Any]]) -> Sparse:
+        """Return some rows, by ascending numbers."""
+        starts, inside = _rows_of(self.starts, numbers)
+        return Sparse(starts, self.columns[inside], self.values[inside], self.width)
+
+    def select_columns(self, numbers: NDArray[np.integer[Any]]) -> Sparse:
+        """Return some columns, by ascending numbers."""
+        places = np.full(self.width, -1, np.int32)
+        places[numbers] = np.arange(len(numbers))
+        columns = places[self.columns]
+        kept = np.flatnonzero(columns >= 0)
+        return Sparse(np.searchsorted(kept, self.starts), columns[kept], self.values[kept], len(numbers))
+
     def transposed(self) -> Sparse:
         order = np.argsort(self.columns, kind="stable")
         rows = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
@@ -48,24 +63,32 @@ class Sparse:
         return Sparse(starts, rows[order], self.values[order], len(self.starts) - 1)
 
 
-def count_matrix(texts: Iterable[Mapping[str, int]], places: Mapping[str, int]) -> Sparse:
-    """Build the matrix of term counts for the terms in `places`; damped as log(1 + count)."""
-    starts, columns, counts = [0], [], []
-    for text in texts:
-        entries = sorted((places[term], count) for term, count in text.items() if term in places)
-        columns += [place for place, _ in entries]
-        counts += [count for _, count in entries]
-        starts.append(len(columns))
-    values = np.log1p(np.array(counts, np.float32))
-    return Sparse(np.array(starts, np.int64), np.array(columns, np.int32), values, len(places))
+def count_terms(texts: Sequence[str]) -> TermCounts:
+    """Return the term counts of texts; those of passages come from their postings."""
+    if isinstance(texts, PassageTexts):
+        return texts.term_counts()
+    bags = [Counter(terms(text)) for text in texts]
+    vocabulary = sorted(set(chain.from_iterable(bags)))
+    places = {term: place for place, term in enumerate(vocabulary)}
+    entries = [sorted((places[term], count) for term, count in bag.items()) for bag in bags]
+    flat = np.array([*chain.from_iterable(entries)], np.int32).reshape(-1, 2)
+    return TermCounts(vocabulary, np.cumsum([0, *map(len, entries)]), flat[:, 0], flat[:, 1])
 
 
-def frequencies(texts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    """Return the document frequency of each term."""
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(text.keys())
-    return counts
+def damped(counted: TermCounts) -> Sparse:
+    """Return the matrix texts × terms of damped counts, log(1 + count)."""
+    values = np.log1p(counted.counts.astype(np.float32))
+    return Sparse(counted.starts, counted.terms, values, len(counted.vocabulary))
+
+
+def _rows_of(
+    starts: NDArray[np.int64], numbers: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the row offsets of a matrix with some rows only, and the mask of its entries."""
+    sizes = np.diff(starts)
+    chosen = np.zeros(len(sizes), bool)
+    chosen[numbers] = True
+    return np.append(0, np.cumsum(sizes[chosen])), np.repeat(chosen, sizes)
 
 
 # Training
@@ -77,10 +100,11 @@ MOST_TEXTS = 10_000  # bounds training time: larger corpora are sampled evenly
 MOST_TERMS = 30_000  # the most frequent ones
 KEPT = 0.8  # a table is reused while this share of its texts remains and the corpus has not outgrown it
 
-_VERSION = 3
+_VERSION = 4
 _MIN_RELATIVE_STRENGTH = 1e-12  # relative to the largest; weaker directions are noise
 _OVERSAMPLING = 20  # extra columns that sharpen the random projection
-_POWER_ITERATIONS = 6  # Cranfield: 4 loses 0.003, 8 gains nothing
+_POWER_ITERATIONS = 3  # on the sample, then one on all texts; EXPERIMENTS.md compares 2 to 6
+_SAMPLE = 3_000  # texts of the first iterations: they only have to point the basis in the right direction
 _SEED = 0
 _BATCH = 2_000
 
@@ -107,11 +131,17 @@ class Lsa:
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Sum the vectors of known terms; unknown terms are ignored."""
+        if isinstance(texts, PassageTexts):
+            return self._embed_counts(texts.term_counts())
         rows = np.zeros((len(texts), self.dimensions), np.float32)
         for first in range(0, len(texts), _BATCH):
-            counts = (Counter(terms(text)) for text in texts[first : first + _BATCH])
-            rows[first : first + _BATCH] = count_matrix(counts, self._places) @ self.table
-        return unit(rows)
+            rows[first : first + _BATCH] = self._embed_counts(count_terms(texts[first : first + _BATCH]))
+        return rows
+
+    def _embed_counts(self, counted: TermCounts) -> Vectors:
+        rows = np.array([self._places.get(term, -1) for term in counted.vocabulary], np.int64)
+        columns = np.flatnonzero(rows >= 0)
+        return unit(damped(counted).select_columns(columns) @ self.table[rows[columns]].astype(np.float32))
 
     def fits(self, texts: Sequence[str]) -> bool:
         """Return whether these texts are still mostly the training texts."""
@@ -136,29 +166,50 @@ def deserialize(data: bytes) -> Lsa:
 
 def train(texts: Sequence[str], dimensions: int = DIMENSIONS) -> Lsa:
     """Train the table of a corpus; deterministic for the same texts in the same order."""
-    texts = _sample(texts)
-    bags = [Counter(terms(text)) for text in texts]
-    frequent = sorted(frequencies(bags).items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_TERMS]
-    vocabulary = sorted(term for term, _ in frequent)
-    counts = count_matrix(bags, {term: place for place, term in enumerate(vocabulary)})
-    idf = np.log(max(len(texts), 1) / np.maximum(np.bincount(counts.columns, minlength=counts.width), 1))
+    chosen = [texts[place] for place in _even_sample(len(texts), MOST_TEXTS)]
+    counted = count_terms(texts if isinstance(texts, PassageTexts) else chosen)
+    frequent = _most_frequent(counted)
+    counts = damped(counted).select_columns(frequent).rows(_even_sample(len(counted.starts) - 1, MOST_TEXTS))
+    idf = np.log(max(len(chosen), 1) / np.maximum(np.bincount(counts.columns, minlength=counts.width), 1))
     matrix = _unit_rows(counts, idf.astype(np.float32))
-    rank = min(dimensions, max(FEWEST, len(texts) // TEXTS_EACH))
+    rank = min(dimensions, max(FEWEST, len(chosen) // TEXTS_EACH))
     directions = _directions(matrix, min(rank, *_shape(matrix)))
-    return Lsa(tuple(vocabulary), (directions * idf[:, None]).astype(np.float16), _hashes(texts))
+    vocabulary = tuple(counted.vocabulary[term] for term in frequent.tolist())
+    return Lsa(vocabulary, (directions * idf[:, None]).astype(np.float16), _hashes(chosen))
+
+
+def _most_frequent(counted: TermCounts) -> NDArray[np.int64]:
+    """Return the MOST_TERMS terms of most texts, as ascending positions in the vocabulary."""
+    frequencies = np.bincount(counted.terms, minlength=len(counted.vocabulary))
+    most = min(MOST_TERMS, np.count_nonzero(frequencies))
+    return np.sort(np.argsort(-frequencies, kind="stable")[:most])
 
 
 def _directions(matrix: Sparse, rank: int) -> Vectors:
-    """Return the first right singular vectors as columns, by randomized subspace iteration."""
+    """Return an orthonormal basis of the first right singular vectors, by randomized subspace iteration.
+
+    The first iterations see a sample of the texts and the terms that two of them share, the last one everything. Cosines
+    do not depend on the rotation of the basis.
+    """
     if rank == 0:
         return np.zeros((matrix.width, 1), np.float32)
-    transposed = matrix.transposed()
     width = min(rank + _OVERSAMPLING, *_shape(matrix))
-    basis = np.random.default_rng(_SEED).standard_normal((matrix.width, width)).astype(np.float32)
+    texts = _shape(matrix)[0]
+    sample = matrix.rows(_even_sample(texts, _SAMPLE)) if texts > _SAMPLE else matrix
+    shared = np.flatnonzero(np.bincount(sample.columns, minlength=matrix.width) > 1)
+    if len(shared) < width:  # a small corpus
+        shared = np.arange(matrix.width)
+    narrow = sample.select_columns(shared)
+    transposed = narrow.transposed()
+    directions = np.random.default_rng(_SEED).standard_normal((len(shared), width)).astype(np.float32)
     for _ in range(_POWER_ITERATIONS):
-        basis = _orthonormal(transposed @ _orthonormal(matrix @ basis))
-    _, rotation = _principal(matrix @ basis)
-    return np.asarray(basis @ rotation[:, :rank], np.float32)
+        directions = _orthonormal(transposed @ (narrow @ directions))
+    basis = np.zeros((matrix.width, width), np.float32)
+    basis[shared] = directions
+    basis = _orthonormal(matrix.transposed() @ (matrix @ basis))
+    if sample is matrix:  # exact for a small corpus; of a large one the order is good enough
+        basis = np.asarray(basis @ _principal(matrix @ basis)[1], np.float32)
+    return basis[:, :rank]
 
 
 def _orthonormal(rows: Vectors) -> Vectors:
@@ -187,11 +238,9 @@ def _shape(matrix: Sparse) -> tuple[int, int]:
     return len(matrix.starts) - 1, matrix.width
 
 
-def _sample(texts: Sequence[str]) -> Sequence[str]:
-    """Return all texts, or an even sample of MOST_TEXTS."""
-    if len(texts) <= MOST_TEXTS:
-        return texts
-    return [texts[place * len(texts) // MOST_TEXTS] for place in range(MOST_TEXTS)]
+def _even_sample(count: int, most: int) -> NDArray[np.int64]:
+    """Return the places of all of `count` texts, or of `most` of them."""
+    return np.arange(count) if count <= most else np.arange(most) * count // most
 
 
 def _hashes(texts: Sequence[str]) -> NDArray[np.uint64]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,7 +207,7 @@ def prepare(
     """Return the vector index of a chunker's passages for an embedder spec, updating it if the passages changed."""
     path, key = _path(home, chunker, spec), _key(home, chunker, spec)
     store = VectorStore(home.folder / vectors.NAME)
-    texts = _Texts(divided)
+    texts = divided.full_texts()
     stored = _read_stored(path)
     if stored and stored.key == key and len(stored.rows) == len(divided):
         chosen = embedder(spec, texts, store, root, key_variable, stored.known)
@@ -215,8 +215,13 @@ def prepare(
             return VectorIndex.of(chosen, stored.rows, store)
     if progress:
         progress.start("training embedder", 1)
-    chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
-    rows = _embed_with_progress(chosen, texts, store, progress)
+    try:
+        chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
+        rows = _embed_with_progress(chosen, texts, store, progress)
+    except IndexError as error:
+        damaged = passages.path_of(home.folder, chunker)
+        remedy = "Delete it, and it will be made again"
+        raise UnusableIndex(f"{damaged}: the index of passages is damaged ({error}). {remedy}") from None
     with home.writing():
         arrays.write(path, _arrays(key, rows, chosen.name))
     return VectorIndex.of(chosen, rows, store)
@@ -266,6 +271,13 @@ def _read_stored(path: Path) -> _Stored | None:
 def _embed_with_progress(
     chosen: Embedder, texts: Sequence[str], store: VectorStore, progress: Progress | None
 ) -> Vectors:
+    if chosen.name.startswith(_UNCACHED):
+        if progress:
+            progress.start("embedding passages", len(texts))
+        rows = chosen.embed(texts)
+        if progress:
+            progress.advance(len(texts))
+        return rows
     if progress is None:
         return embed_all(chosen, texts, store)
     done = 0
@@ -278,25 +290,3 @@ def _embed_with_progress(
         done = finished
 
     return embed_all(chosen, texts, store, progress=report)
-
-
-class _Texts(Sequence[str]):
-    """Lazy sequence of the embedded texts: headings, then text of each passage."""
-
-    def __init__(self, divided: Passages) -> None:
-        self._passages = divided
-
-    def __len__(self) -> int:
-        return len(self._passages)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(*place.indices(len(self)))]
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        passage = self._passages[place]
-        return "\n".join((*passage.headings, passage.text))

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.core.items import Link
-from assay.store.links import rpc, services, traces
+from assay.store.links import authors, documents, rpc, services, stated, traces
 
 if TYPE_CHECKING:
     from assay.store.index import Index
@@ -27,12 +28,16 @@ class LinkSource(NamedTuple):
 
     all: Callable[[Index], Iterable[Link]] | None = None
     about: Callable[[Index, str], Iterable[Link]] | None = None
+    types: frozenset[str] = frozenset()  # of the links that `about` lists
 
 
 SOURCES: Mapping[str, LinkSource] = {
     "services": LinkSource(all=services.links),
     "rpc": LinkSource(all=rpc.links),
     "traces": LinkSource(all=traces.links),
+    "stated": LinkSource(all=stated.links, about=stated.owners, types=frozenset({"owned_by"})),
+    "authors": LinkSource(about=authors.links, types=frozenset({"authored_by"})),
+    "documents": LinkSource(about=documents.links, types=frozenset({"documents"})),
 }
 
 
@@ -43,16 +48,34 @@ class Links:
         self._index = index
         chosen = list(SOURCES.values() if sources is None else sources)
         self.all: Sequence[Link] = sorted({link for source in chosen if source.all for link in source.all(index)})
-        self._on_demand = [source.about for source in chosen if source.about]
+        self._on_demand = [source for source in chosen if source.about]
         self._by_end: dict[str, list[Link]] = defaultdict(list)
         for link in self.all:
             self._by_end[link.source].append(link)
             self._by_end[link.target].append(link)
 
-    def about(self, id: str) -> Sequence[Link]:
-        """Return all links with an item, or a name, at either end."""
-        asked = {link for about in self._on_demand for link in about(self._index, id)}
-        return [*self._by_end.get(id, ()), *sorted(asked)]
+    def about(self, id: str, types: Collection[str] | None = None) -> Sequence[Link]:
+        """Return the links with an item, or a name, at either end; of some types only, if given."""
+        asked = {
+            link
+            for source in self._on_demand
+            if source.about and (types is None or not source.types.isdisjoint(types))
+            for link in source.about(self._index, id)
+        }
+        links = [*self._by_end.get(id, ()), *sorted(asked)]
+        return links if types is None else [link for link in links if link.type in types]
+
+    def deployments(self, path: str) -> Sequence[Link]:
+        """Return the deployments that start a file or an entry point in it."""
+        return self._deployments.get(path, ())
+
+    @cached_property
+    def _deployments(self) -> Mapping[str, Sequence[Link]]:
+        out: dict[str, list[Link]] = defaultdict(list)
+        for link in self.all:
+            if link.type == "deployed_by":
+                out[link.source.partition("::")[0]].append(link)
+        return out
 
     def callers(self, types: Collection[str]) -> Mapping[int, Sequence[tuple[int, Link]]]:
         """Return the links of some types between two items, by the number of their target: (source, link)."""

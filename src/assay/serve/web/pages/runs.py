@@ -326,7 +326,7 @@ def _best_value(sweep: Sweep, field: str) -> str:
     if field == "latency":
         return milliseconds(best.get("latency_ms"))
     k = sweep["k"]
-    return f"NDCG@{k} {decimal(best.get(f'ndcg_at_{k}'))}"
+    return f"nDCG@{k} {decimal(best.get(f'ndcg_at_{k}'))}"
 
 
 PAGES = (

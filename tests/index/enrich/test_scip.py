@@ -2,66 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from assay.core.items import Edge
 from assay.errors import AssayError
-from assay.index.scip import merge
+from assay.index.enrich.scip import merge
 from assay.store.layout import Home
 from support.command import Done, assay
 from support.repository import Repository
-
-# -- a small encoder of scip.proto -------------------------------------------------------------------------------------
-
-DEFINITION, IMPORT, READ = 1, 2, 8
-Occurrence = tuple[int, str, int]  # line from 1, symbol, roles
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _bytes(field: int, value: bytes | str) -> bytes:
-    data = value.encode() if isinstance(value, str) else value
-    return _varint(field << 3 | 2) + _varint(len(data)) + data
-
-
-def _occurrence(line: int, symbol: str, roles: int) -> bytes:
-    place = b"".join(map(_varint, (line - 1, 4, 9)))
-    return _bytes(1, place) + _bytes(2, symbol) + (_number(3, roles) if roles else b"")
-
-
-def _information(symbol: str, bases: Iterable[str]) -> bytes:
-    related = (_bytes(4, _bytes(1, base) + _number(2, 1) + _number(3, 1)) for base in bases)
-    return _bytes(1, symbol) + _bytes(3, "its documentation") + b"".join(related)
-
-
-def _document(path: str, occurrences: Iterable[Occurrence], bases: dict[str, list[str]] | None = None) -> bytes:
-    parts = [_bytes(4, "python"), _bytes(1, path)]
-    parts += [_bytes(2, _occurrence(*one)) for one in occurrences]
-    parts += [_bytes(3, _information(symbol, names)) for symbol, names in (bases or {}).items()]
-    return b"".join(parts)
-
-
-def _index(*documents: bytes) -> bytes:
-    metadata = _number(1, 0) + _bytes(2, _bytes(1, "scip-python") + _bytes(2, "0.6")) + _bytes(3, "file:///shop")
-    return _bytes(1, metadata) + b"".join(_bytes(2, document) for document in documents)
-
-
-def _symbol(module: str, descriptor: str) -> str:
-    return f"scip-python python shop 0.1 `{module}`/{descriptor}"
-
+from support.scip_file import DEFINITION, IMPORT, READ
+from support.scip_file import delimited as _bytes
+from support.scip_file import document as _document
+from support.scip_file import index as _index
+from support.scip_file import number as _number
+from support.scip_file import symbol_name as _symbol
 
 # -- a repository whose calls cannot be told from the text -------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Merge a SCIP index: references resolved by a compiler become edges of provenance `scip`.
+"""Read a SCIP index: references resolved by a compiler become edges of provenance `scip`.
 
 SCIP symbols are matched to items by the position of their definition. An edge is kept as long as the file it was read
 from is unchanged.
@@ -7,40 +7,39 @@ from is unchanged.
 from __future__ import annotations
 
 import re
-import shutil
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from assay.core.items import CALLABLE_KINDS
+from assay.core.progress import Progress
 from assay.errors import AssayError
-from assay.index.write import ImportedRow, imported_edges, imported_rows
-from assay.store import edges as edge_store
-from assay.store.catalogue import NAME as CATALOGUE_NAME
-from assay.store.catalogue import Catalogue, SymbolRow
+from assay.index.enrich.answers import LOCAL, OUTSIDE, Targets
+from assay.index.enrich.merge import CONFIDENCE, edge_type, write_edges
+from assay.index.enrich.places import Tree
+from assay.index.write import ImportedRow
+from assay.store.catalogue import SymbolRow
 from assay.store.generation import Generation
 from assay.store.layout import Home
 from assay.system.files import read_regular
 from assay.system.protobuf import Malformed, fields, packed
 
-# Merging
-
 # field numbers of scip.proto
-_INDEX_DOCUMENTS, _DOCUMENT_PATH, _DOCUMENT_OCCURRENCES, _DOCUMENT_SYMBOLS = 2, 1, 2, 3
+_INDEX_DOCUMENTS, _DOCUMENT_PATH, _DOCUMENT_OCCURRENCES, _DOCUMENT_SYMBOLS, _DOCUMENT_ENCODING = 2, 1, 2, 3, 6
+_ENCODING_UTF8 = 1  # columns in bytes; the other encodings differ from UTF-16 outside the BMP only
 _OCCURRENCE_RANGE, _OCCURRENCE_SYMBOL, _OCCURRENCE_ROLES = 1, 2, 3
 _SYMBOL_NAME, _SYMBOL_RELATIONSHIPS = 1, 4
 _RELATIONSHIP_SYMBOL, _RELATIONSHIP_IMPLEMENTATION = 1, 3
 _ROLE_DEFINITION, _ROLE_IMPORT = 1, 2
 
-CONFIDENCE = 1.0
 _MAX_FILE_BYTES = 512_000_000
 _MAX_OCCURRENCES = 5_000_000  # of all documents: 600 MB at worst
 _MAX_SYMBOL = 2_000  # characters; real ones have a few hundred
 _LAST_LINE, _LAST_ROLE = 2**31 - 2, 2**31 - 1  # int32 limits of scip.proto
 _RANGE = 4  # numbers in the range of an occurrence
+_NAMES = {"<constructor>": "constructor"}  # names of items that indexers call otherwise
 # anchored at the start of a name, so that a search takes linear time
 _DESCRIPTOR = re.compile(r"((?<![\w$+-])[\w$+-]+|`[^`]*`)(?:\(\w*\)\.|[#./:!])?$|(?<![\w$+-])([\w$+-]+)\(\w*\)\.$")
 
@@ -56,53 +55,38 @@ class Merged:
 
 
 @dataclass(slots=True)
-class _Document:
+class Document:
+    """A file as the indexer saw it."""
+
     path: str
-    occurrences: list[tuple[int, str, int]]  # line, symbol, roles
+    occurrences: list[tuple[int, int, str, int]]  # line, column, symbol, roles
     implementations: list[tuple[str, str]]
+    in_bytes: bool = False  # columns count bytes, not UTF-16 units
 
 
-def merge(root: Path, home: Home, file: Path) -> Merged:
+def merge(root: Path, home: Home, file: Path, progress: Progress | None = None) -> Merged:
     """Add the edges of a SCIP file to a new generation of the index, replacing earlier ones of its documents."""
-    documents = _read(file)
-    Generation.open(root, home).close()  # fail before writing anything if there is no index
-    with home.writing():
-        index = Generation.open(root, home)
-        try:
-            return _merge(home, index, documents)
-        finally:
-            index.close()
-
-
-def _merge(home: Home, index: Generation, documents: list[_Document]) -> Merged:
-    merged = Merged(documents=len(documents), missing=[d.path for d in documents if d.path not in index.files])
-    rows = _edges(index, [d for d in documents if d.path in index.files])
-    merged.edges = len(rows)
-    connection = index.catalogue.connection
-    numbers = dict(connection.execute("SELECT id, number FROM symbols").fetchall())
-    existing = {(int(e["source"]), int(e["target"])) for e in index.edges.all if e["file"] > 0}
-    merged.new_edges = sum((numbers[row[0]], numbers[row[1]]) not in existing for row in rows)
-    with home.new_generation() as folder:
-        for path in index.folder.iterdir():
-            shutil.copyfile(path, folder / path.name)
-        catalogue = Catalogue.edit(folder / CATALOGUE_NAME)
-        catalogue.connection.executemany(
-            "DELETE FROM imported WHERE provenance = 'scip' AND path = ?", [(d.path,) for d in documents]
-        )
-        catalogue.add_imported(rows)
-        imported = imported_edges(imported_rows(catalogue), numbers, index.files)
-        edges = np.concatenate([index.edges.all[index.edges.all["file"] > 0], imported])
-        catalogue.set_meta({"edges": edge_store.write(folder, edges)})
-        catalogue.finish(folder / CATALOGUE_NAME)
+    documents = read(file)
+    index = Generation.open(root, home)  # fails before anything is written if there is no index
+    try:
+        indexed = [document for document in documents if document.path in index.files]
+        languages = {index.files[document.path].language for document in indexed}
+        tree = Tree.read(root, home, index, languages, progress or Progress())
+        merged = Merged(documents=len(documents), missing=[d.path for d in documents if d.path not in index.files])
+        rows = edges(tree, indexed)
+    finally:
+        index.close()
+    merged.edges, merged.new_edges = write_edges(root, home, "scip", [document.path for document in indexed], rows)
     return merged
 
 
-def _read(file: Path) -> list[_Document]:
+def read(file: Path) -> list[Document]:
+    """Read the documents of a SCIP file. Raises AssayError if it is none, or too large."""
     try:
         data = read_regular(file, _MAX_FILE_BYTES)
     except OSError as error:
         raise AssayError(f"{file}: cannot be read ({error.strerror or error})") from None
-    documents: list[_Document] = []
+    documents: list[Document] = []
     symbols: dict[str, str] = {}  # interned: each occurs often
     occurrences = 0
     try:
@@ -124,9 +108,11 @@ def _read(file: Path) -> list[_Document]:
     return documents
 
 
-def _document(data: bytes, symbols: dict[str, str]) -> _Document:
-    out = _Document("", [], [])
+def _document(data: bytes, symbols: dict[str, str]) -> Document:
+    out = Document("", [], [])
     for number, value in fields(data):
+        if number == _DOCUMENT_ENCODING:
+            out.in_bytes = value == _ENCODING_UTF8
         if not isinstance(value, bytes):
             continue
         if number == _DOCUMENT_PATH:
@@ -142,11 +128,12 @@ def _document(data: bytes, symbols: dict[str, str]) -> _Document:
                 elif inner == _OCCURRENCE_ROLES and isinstance(content, int):
                     roles = content
             if symbol and position and len(symbol) <= _MAX_SYMBOL:
-                if position[0] > _LAST_LINE or roles > _LAST_ROLE:
+                if max(position) > _LAST_LINE or roles > _LAST_ROLE:
                     raise Malformed("a number is too large")
                 if len(out.occurrences) > _MAX_OCCURRENCES:
                     raise Malformed(f"more than {_MAX_OCCURRENCES:,} occurrences in a document")
-                out.occurrences.append((position[0] + 1, symbols.setdefault(symbol, symbol), roles))
+                column = position[1] if len(position) > 1 else 0
+                out.occurrences.append((position[0] + 1, column, symbols.setdefault(symbol, symbol), roles))
         elif number == _DOCUMENT_SYMBOLS:
             out.implementations += _implementations(value)
     return out
@@ -165,58 +152,108 @@ def _implementations(data: bytes) -> list[tuple[str, str]]:
     return [(name, target) for target in related]
 
 
-def _edges(index: Generation, documents: list[_Document]) -> list[ImportedRow]:
-    """Return the edges of documents: map SCIP symbols to items by their definitions, then link each reference.
+def edges(tree: Tree, documents: list[Document]) -> list[ImportedRow]:
+    """Return the edges of documents: from the innermost item around each reference to the item it refers to."""
+    spans = _Spans(tree.index)
+    items = _defined_items(spans, documents)
+    out: dict[tuple[str, str, str], ImportedRow] = {}
 
-    The source of an edge is the innermost item around the reference.
-    """
-    spans = _Spans(index)
+    def add(source: SymbolRow, target: SymbolRow, kind: str, line: int, document: Document) -> None:
+        if kind == "decorates":
+            source, target = target, source
+        if source.id != target.id:
+            row = (
+                source.id,
+                target.id,
+                kind,
+                "scip",
+                CONFIDENCE,
+                line,
+                document.path,
+                tree.index.files[document.path].hash,
+            )
+            out.setdefault((kind, source.id, target.id), row)
+
+    for document in documents:
+        roles = _roles(tree, document)
+        for line, column, symbol, roles_of in document.occurrences:
+            target = items.get(_key(symbol, document))
+            if target is None or roles_of & _ROLE_DEFINITION:
+                continue
+            source = spans.around(document.path, line)
+            if source is None:
+                continue
+            role = roles.get((line, column))
+            kind = (
+                _edge_type(target) if role is None else edge_type(role, target.kind, tree.files[document.path].language)
+            )
+            if kind:
+                add(source, target, "imports" if roles_of & _ROLE_IMPORT else kind, line, document)
+        for name, base in document.implementations:
+            source, target = items.get(_key(name, document)), items.get(_key(base, document))
+            if source is not None and target is not None:
+                add(source, target, _relationship(source, target), source.start, document)
+    return [out[key] for key in sorted(out)]
+
+
+def answers(tree: Tree, documents: list[Document]) -> dict[str, Targets]:
+    """Return the targets of the references that our extractor recorded, by file and number of the reference."""
+    items = _defined_items(_Spans(tree.index), documents)
+    defined = {
+        symbol for document in documents for _, _, symbol, roles in document.occurrences if roles & _ROLE_DEFINITION
+    }
+    out: dict[str, Targets] = {}
+    for document in documents:
+        places = tree.places.get(document.path)
+        if places is None:
+            continue
+        symbols = {
+            (line, column): symbol
+            for line, column, symbol, roles in document.occurrences
+            if not roles & _ROLE_DEFINITION
+        }
+        targets: Targets = []
+        for number, place in enumerate(places.references):
+            symbol = symbols.get((place.line, place.byte if document.in_bytes else place.column)) if place else None
+            if symbol is not None:
+                item = items.get(_key(symbol, document))
+                elsewhere = LOCAL if symbol.startswith("local ") or symbol in defined else OUTSIDE
+                targets.append((number, [elsewhere if item is None else item.id]))
+        out[document.path] = targets
+    return out
+
+
+def _defined_items(spans: _Spans, documents: list[Document]) -> dict[str, SymbolRow]:
+    """Map SCIP symbols to items by their definitions."""
     items: dict[str, SymbolRow] = {}
     for document in documents:
-        for line, symbol, roles in document.occurrences:
+        for line, _, symbol, roles in document.occurrences:
             if roles & _ROLE_DEFINITION and not symbol.startswith("local "):
                 item = spans.defined(document.path, line, _last_name(symbol))
                 if item is not None:
                     items[_key(symbol, document)] = item
-    out: dict[tuple[str, str, str], ImportedRow] = {}
-    for document in documents:
-        digest = index.files[document.path].hash
-
-        def add(
-            source: SymbolRow,
-            target: SymbolRow,
-            kind: str,
-            line: int,
-            path: str = document.path,
-            digest: bytes = digest,
-        ) -> None:
-            if source.id != target.id:
-                out.setdefault(
-                    (kind, source.id, target.id), (source.id, target.id, kind, "scip", CONFIDENCE, line, path, digest)
-                )
-
-        for line, symbol, roles in document.occurrences:
-            target = items.get(_key(symbol, document))
-            if target is None or roles & _ROLE_DEFINITION:
-                continue
-            source = spans.around(document.path, line)
-            if source is not None:
-                add(source, target, "imports" if roles & _ROLE_IMPORT else _edge_type(target), line)
-        for name, base in document.implementations:
-            source, target = items.get(_key(name, document)), items.get(_key(base, document))
-            if source is not None and target is not None:
-                kind = (
-                    "overrides"
-                    if source.kind in CALLABLE_KINDS
-                    else "implements"
-                    if target.kind in ("interface", "trait")
-                    else "extends"
-                )
-                add(source, target, kind, source.start)
-    return [out[key] for key in sorted(out)]
+    return items
 
 
-def _key(symbol: str, document: _Document) -> str:
+def _roles(tree: Tree, document: Document) -> Mapping[tuple[int, int], int]:
+    """Return the roles of the references of a file by position."""
+    places = tree.places.get(document.path)
+    if places is None:
+        return {}
+    return {
+        (place.line, place.byte if document.in_bytes else place.column): reference.role
+        for reference, place in zip(tree.references[document.path], places.references, strict=True)
+        if place is not None
+    }
+
+
+def _relationship(source: SymbolRow, target: SymbolRow) -> str:
+    if source.kind in CALLABLE_KINDS:
+        return "overrides"
+    return "implements" if target.kind in ("interface", "trait") else "extends"
+
+
+def _key(symbol: str, document: Document) -> str:
     return f"{document.path}\0{symbol}" if symbol.startswith("local ") else symbol
 
 
@@ -231,7 +268,8 @@ def _edge_type(target: SymbolRow) -> str:
 def _last_name(symbol: str) -> str:
     """Return the last name of a symbol: `scip-python python pkg 0.1 `shop.cart`/Cart#total().` → total."""
     match = _DESCRIPTOR.search(symbol)
-    return (match.group(1) or match.group(2) or "").strip("`") if match else ""
+    name = (match.group(1) or match.group(2) or "").strip("`") if match else ""
+    return _NAMES.get(name, name)
 
 
 class _Spans:
