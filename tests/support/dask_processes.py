@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,16 @@ _SECONDS = 60.0  # for a process to start on a busy machine
 class DaskProcesses:
     """A scheduler and its workers, in processes of their own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, tls: Sequence[str] = ()) -> None:
+        self.folder, self.tls = folder, tls
         self.scheduler: subprocess.Popen[bytes] | None = None
         self.workers: list[subprocess.Popen[bytes]] = []
         self.address = ""
 
-    def start_scheduler(self, *options: str) -> None:
+    def start_scheduler(self) -> None:
         file = self.folder / f"scheduler-{time.monotonic_ns()}.json"
         self.scheduler = self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file), *options
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)
         )
         until(lambda: file.exists() and file.read_text().endswith("}"))
         self.address = json.loads(file.read_text())["address"]
@@ -48,7 +48,7 @@ class DaskProcesses:
     def _start(self, kind: str, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
         paths = [environment.pop("PYTHONPATH", ""), ENVIRONMENT["PYTHONPATH"], str(_TESTS)]
         return subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.dask_{kind}", *arguments],
+            [sys.executable, "-m", f"distributed.cli.dask_{kind}", *self.tls, *arguments],
             cwd=self.folder,
             env=ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(None, paths))} | environment,
             stdout=subprocess.DEVNULL,
@@ -62,8 +62,8 @@ class DaskProcesses:
 
 
 @contextmanager
-def dask_processes(folder: Path, workers: int = 0) -> Iterator[DaskProcesses]:
-    processes = DaskProcesses(folder)
+def dask_processes(folder: Path, workers: int = 0, tls: Sequence[str] = ()) -> Iterator[DaskProcesses]:
+    processes = DaskProcesses(folder, tls)
     try:
         processes.start_scheduler()
         for _ in range(workers):

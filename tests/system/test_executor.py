@@ -19,7 +19,7 @@ from support import units
 from support.command import ENVIRONMENT
 from support.dask_processes import DaskProcesses, dask_processes, kill, until
 
-pytest.importorskip("distributed", reason="needs the extra 'cluster'")
+distributed = pytest.importorskip("distributed", reason="needs the extra 'cluster'")
 
 Open = Callable[..., AbstractContextManager[Executor | None]]
 
@@ -158,6 +158,30 @@ def test_a_cluster_that_does_not_answer_or_has_no_workers_is_named(tmp_path: Pat
             settings = ClusterSettings(processes.address)
             with pytest.raises(ClusterError, match="no workers; start some with: dask worker"), connect(settings):
                 pass
+
+
+def test_a_cluster_with_tls_accepts_only_clients_with_a_certificate_of_its_authority(tmp_path: Path) -> None:
+    files = {}
+    for who in ("ours", "other"):
+        security = distributed.Security.temporary()
+        for name, content in {"ca": security.tls_ca_file, "key": security.tls_client_key}.items():
+            files[who, name] = str(tmp_path / f"{who}-{name}.pem")
+            Path(files[who, name]).write_text(content)
+    ca, key = files["ours", "ca"], files["ours", "key"]  # self-signed: the certificate is its own authority
+    tls = ("--protocol", "tls", "--tls-ca-file", ca, "--tls-cert", ca, "--tls-key", key)
+    with dask_processes(tmp_path, workers=1, tls=tls) as processes:
+        assert processes.address.startswith("tls://")
+        with connect(ClusterSettings(processes.address, ca_file=ca, certificate=ca, key=key)) as cluster:
+            assert [outcome for _, outcome in cluster.map_units(units.square, [(3,)])] == [9]
+        other = ClusterSettings(
+            processes.address, ca_file=ca, certificate=files["other", "ca"], key=files["other", "key"]
+        )
+        with (
+            mock.patch("assay.system.cluster._CONNECT_SECONDS", 3.0),
+            pytest.raises(ClusterError, match="cannot connect"),
+            connect(other),
+        ):
+            pass
 
 
 @pytest.mark.parametrize(

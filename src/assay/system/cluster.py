@@ -251,10 +251,21 @@ def _start_local(distributed: Any, dask: Any, settings: ClusterSettings, number:
     except ImportError:
         raise ClusterError(f"--cluster local needs certificates: {install('cluster')}") from None
     scratch = opened.enter_context(tempfile.TemporaryDirectory(prefix="assay-cluster-", ignore_cleanup_errors=True))
-    opened.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": _ALLOWED_FAILURES}))
+    opened.enter_context(
+        dask.config.set(
+            {
+                "distributed.scheduler.allowed-failures": _ALLOWED_FAILURES,
+                # no pages for other users of this machine; Dask listens anyway, at any port of loopback
+                "distributed.scheduler.http.routes": [],
+                "distributed.worker.http.routes": [],
+            }
+        )
+    )
+    memory = {"memory_limit": settings.memory} if settings.memory else {}
     workers = distributed.LocalCluster(
-        n_workers=number, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None,
-        memory_limit=settings.memory or "auto", local_directory=scratch, security=security, silence_logs=logging.CRITICAL,
+        n_workers=number, threads_per_worker=1, processes=True, host="127.0.0.1", security=security,
+        dashboard_address=None, scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}, local_directory=scratch,
+        silence_logs=logging.CRITICAL, **memory,
     )  # fmt: skip
     opened.callback(workers.close, timeout=_CLOSE_SECONDS)
     return distributed.Client(workers, timeout=_CONNECT_SECONDS, set_as_default=False)

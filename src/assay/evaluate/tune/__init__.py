@@ -265,7 +265,8 @@ def tune(
         base = {name: float(getattr(system.profile, name)) for name in values}
         cache = FigureCache(folder, _state(task, system))
         folds = split(task.golden.queries)
-        with open_executor(jobs, cluster, partial(_start_worker, task)) as executor:
+        located = replace(task, corpus=task.corpus.resolve() if task.corpus else None)  # workers may be elsewhere
+        with open_executor(jobs, cluster, partial(_start_worker, located)) as executor:
             figures = CachedFigures(task, system, cache, executor, progress)
             _require(task, int(np.count_nonzero(~np.isnan(figures([()])[0]))))
             tuned = cross_validate(figures, values, base, folds, clusters_of(task.golden.queries), figures.begin)
