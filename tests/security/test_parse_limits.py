@@ -58,10 +58,10 @@ def _parse(repository: Repository, *paths: str) -> dict[str, parse.Parsed]:
 def _doing(monkeypatch: pytest.MonkeyPatch, harm: Callable[[], object]) -> None:
     """Make files that say `harm` do it to whoever parses them."""
 
-    def harmful(source: bytes, language: Language) -> Extracted:
+    def harmful(source: bytes, language: Language, flags: tuple[str, ...] = ()) -> Extracted:
         if b"harm" in source:
             harm()
-        return extract(source, language)
+        return extract(source, language, flags)
 
     monkeypatch.setattr(parse, "extract", harmful)
 
@@ -177,7 +177,7 @@ def test_a_crash_says_nothing_on_the_terminal(repository: Repository) -> None:
     repository.write("harm.py", "harm = 1\n")
     code = (
         "import os, sys\nimport assay.index.parse as parse\nfrom pathlib import Path\nfrom assay.index.parse import ParseCache\n"
-        "def die(source, language):\n    os.write(2, b'malloc failed')\n    print('dying', flush=True)\n    os.abort()\n"
+        "def die(source, language, flags):\n    os.write(2, b'malloc failed')\n    print('dying', flush=True)\n    os.abort()\n"
         "parse.extract = die\n"
         "print([p.problem for p in parse.parse_files(Path('.'), ['harm.py'], ParseCache(None), lambda _: None)])\n"
     )

@@ -22,6 +22,7 @@ from assay.config.configuration import (
     AskSettings,
     ContextSettings,
     EnrichSettings,
+    FlagSettings,
     SearchSettings,
     WorkspaceSettings,
     load,
@@ -311,6 +312,7 @@ def test_every_setting_is_known_to_be_harmless_or_risky() -> None:
         "ask": AskSettings,
         "workspace": WorkspaceSettings,
         "enrich": EnrichSettings,
+        "flags": FlagSettings,
     }
     assert {*sections, "profile", "classes"} == set(settled._SECTIONS)
     for name, kind in sections.items():

@@ -16,6 +16,9 @@ REST = "{*}"  # any number of segments
 
 VERBS = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})
 
+# file name of an OpenAPI document
+OPENAPI_NAME = re.compile(r"(?:.*[._-])?(?:openapi|swagger)(?:[._-][\w.-]*)?\.(?:ya?ml|json)", re.I)
+
 _MAX_SEGMENTS = 40
 _MAX_LENGTH = 2_000
 _URL = re.compile(r"(?:(?:https?|wss?):)?//([^/?#]*)", re.I)

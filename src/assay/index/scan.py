@@ -17,6 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from assay.core.endpoints import OPENAPI_NAME
 from assay.errors import AssayError
 from assay.git import Listing
 from assay.index.documents.formats import HEAD_BYTES, Format, format_of
@@ -24,7 +25,6 @@ from assay.index.enrich.formats import is_project_file
 from assay.index.flag_patterns import read_patterns
 from assay.languages import language_of
 from assay.store.layout import decode, read_bytes
-from assay.store.links.openapi import NAME as OPENAPI_NAME
 from assay.system.files import open_regular, read_regular
 from assay.text.display import printable
 

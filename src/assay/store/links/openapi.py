@@ -13,10 +13,9 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from assay.core.endpoints import VERBS
+from assay.core.endpoints import OPENAPI_NAME, VERBS
 from assay.store.index import Index
 
-NAME = re.compile(r"(?:.*[._-])?(?:openapi|swagger)(?:[._-][\w.-]*)?\.(?:ya?ml|json)", re.I)  # of a document's file
 MAX_OPERATIONS = 5_000  # of all documents; the largest public interfaces have about a thousand
 _HEAD = re.compile(r"""^\s*\{?\s*["']?(?:openapi|swagger)["']?\s*:""", re.M)
 _LINE = re.compile(r"""( *)(["']?)([^\s"'#:-][^"'#]*?)\2\s*:(?:\s+(.*))?$""")
@@ -102,7 +101,7 @@ def named_functions(index: Index, calling: Collection[str], handling: Collection
     routes: dict[str, dict[str, Operation]] = {}
     for part in index.parts:
         for path, text in part.execute("SELECT path, text FROM configs ORDER BY path"):
-            if NAME.fullmatch(path.rpartition("/")[2]):
+            if OPENAPI_NAME.fullmatch(path.rpartition("/")[2]):
                 for row in operations(text):
                     if len(_WORDS.findall(row.id)) > 1:
                         for name in spellings(row.id):
