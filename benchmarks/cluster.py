@@ -17,6 +17,7 @@ import os
 import platform
 import shutil
 import sqlite3
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -47,13 +48,15 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=1, help="the median counts")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = []
+    kinds = [(kind, workers) for workers in (1, 2) for kind in ("pool", "dask")]
     with tempfile.TemporaryDirectory(prefix="assay-benchmark-") as scratch:
         roots = [write_repository(Path(scratch) / f"repository{n}", n) for n in range(options.repositories)]
-        for workers in (1, 2):
-            for kind in ("pool", "dask"):
-                runs = [measure(kind, workers, roots, options.configurations) for _ in range(options.repeat)]
-                rows.append(min(runs, key=lambda row: abs(row["index_seconds"] - median(runs, "index_seconds"))))
+        # rounds, so that a busy minute of the machine does not hit one executor alone
+        rounds = [
+            [measure(kind, workers, roots, options.configurations) for kind, workers in kinds]
+            for _ in range(options.repeat)
+        ]
+    rows = [with_medians(repeats) for repeats in zip(*rounds, strict=True)]
     facts = {"cores": os.cpu_count(), "machine": platform.machine(), "load": os.getloadavg()[0]}
     report = {**facts, **vars(options), "json": None, "rows": with_ratios(rows), "equal": are_equal(rows)}
     print_report(report)
@@ -61,8 +64,17 @@ def main() -> None:
         options.json.write_text(json.dumps(report, indent=2) + "\n")
 
 
-def median(runs: Sequence[dict[str, Any]], name: str) -> float:
-    return sorted(float(row[name]) for row in runs)[len(runs) // 2]
+def with_medians(repeats: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return one row for several runs of an executor: median times, and all digests."""
+    return {
+        name: statistics.median(row[name] for row in repeats) if name.endswith("_seconds") else _joined(repeats, name)
+        for name in repeats[0]
+    }
+
+
+def _joined(repeats: Sequence[dict[str, Any]], name: str) -> Any:
+    values = list(dict.fromkeys(row[name] for row in repeats))
+    return values[0] if len(values) == 1 else " ".join(map(str, values))
 
 
 def write_repository(root: Path, seed: int) -> Path:

@@ -85,7 +85,8 @@ def _run_in_workers(tasks: Sequence[Task], executor: Executor, advance: Advance)
         completed = executor.map_units(run_task, ((task,) for task in loaded))
     else:
         folder = Path.cwd()  # relative paths of a SPEC start here
-        completed = executor.map_units(run_elsewhere, ((task, finished_runs(task), folder) for task in loaded))
+        earlier = finished_runs(tasks)
+        completed = executor.map_units(run_elsewhere, ((task, earlier[task.name], folder) for task in loaded))
     for (task, *_), outcome in completed:
         if isinstance(outcome, UnitFailed):
             raise AssayError(f"{task.name}: {outcome.message}")
@@ -99,7 +100,7 @@ def run_task(task: Task, advance: Advance = lambda count: None) -> TaskResult:
     plan = replace(task.plan, label=task.name)
     with (
         RunStore.open(task.runs, write=True) as store,
-        closing(open_system(task.spec, timeout=task.timeout, root=task.root, corpus=task.corpus)) as system,
+        closing(_open_system(task)) as system,
     ):
         system.index()
         earlier = None if task.fresh else earlier_run(store, task.golden, system, plan)
@@ -116,6 +117,10 @@ def run_task(task: Task, advance: Advance = lambda count: None) -> TaskResult:
             outcome = resume(earlier, system, store, plan.jobs, lambda: advance(1))
             store.update(earlier.run_id, label=task.name, environment=earlier.environment | _load(plan))
         return TaskResult(task.name, outcome.info.run_id, remaining, earlier is not None, outcome.died)
+
+
+def _open_system(task: Task) -> System:
+    return open_system(task.spec, timeout=task.timeout, root=task.root, corpus=task.corpus)
 
 
 def earlier_run(store: RunStore, golden: GoldenSet, system: System, plan: Plan) -> RunInfo | None:
@@ -143,20 +148,24 @@ def _same_state(runs: Sequence[RunInfo], system: System) -> list[RunInfo]:
 # On a cluster: the worker has no access to the run store
 
 
-def finished_runs(task: Task) -> list[RunInfo]:
-    """Return the complete runs that a task may not need to repeat; a worker knows whether its system is the same."""
-    if task.fresh or not task.runs.exists():
-        return []
-    with (
-        RunStore.open(task.runs) as store,
-        closing(open_system(task.spec, timeout=task.timeout, root=task.root, corpus=task.corpus)) as system,
-    ):
-        runs = _similar_runs(store, task.golden, system.name, task.plan)
-        return [
-            replace(run, aggregate_json={}, warnings=[])
-            for run in runs
-            if sum(store.answered(run.run_id).values()) == len(task.golden.queries)
-        ]
+def finished_runs(tasks: Sequence[Task]) -> dict[str, list[RunInfo]]:
+    """Return the runs, by task, that answered every query; a worker knows whether its system is still the same."""
+    finished: dict[str, list[RunInfo]] = {task.name: [] for task in tasks}
+    first = tasks[0]
+    if first.fresh or not first.runs.exists():
+        return finished
+    with RunStore.open(first.runs) as store:
+        if not store.like(first.golden):
+            return finished  # without opening every system
+        for task in tasks:
+            with closing(_open_system(task)) as system:
+                runs = _similar_runs(store, task.golden, system.name, task.plan)
+            finished[task.name] = [
+                replace(run, aggregate_json={}, warnings=[])
+                for run in runs
+                if sum(store.answered(run.run_id).values()) == len(task.golden.queries)
+            ]
+    return finished
 
 
 def run_elsewhere(
@@ -174,10 +183,11 @@ def run_elsewhere(
 
 
 def _run_and_transfer(task: Task, finished: Sequence[RunInfo]) -> TaskResult | tuple[TaskResult, TransferredRun]:
-    with closing(open_system(task.spec, timeout=task.timeout, root=task.root, corpus=task.corpus)) as system:
-        system.index()
-        if earlier := next(iter(_same_state(finished, system)), None):
-            return TaskResult(task.name, earlier.run_id, 0)
+    if finished:
+        with closing(_open_system(task)) as system:
+            system.index()
+            if earlier := next(iter(_same_state(finished, system)), None):
+                return TaskResult(task.name, earlier.run_id, 0)
     with TemporaryDirectory(prefix="assay-run-") as folder:
         path = Path(folder) / "runs.db"
         result = run_task(replace(task, runs=path))
@@ -187,10 +197,11 @@ def _run_and_transfer(task: Task, finished: Sequence[RunInfo]) -> TaskResult | t
                 store.responses(result.run_id, len(task.golden.queries)),
                 store.unstable(result.run_id),
             )
+            answered = store.answered(result.run_id)
             answers = [
                 (position, query.id, responses[position], query.id in unstable)
                 for position, query in enumerate(task.golden.queries)
-                if position in store.answered(result.run_id)
+                if position in answered
             ]
             return result, TransferredRun(info, answers, store.judged(info))
 
