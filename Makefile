@@ -10,6 +10,10 @@ demo: .venv/installed
 	$(BIN)/assay trust --show || true
 	$(BIN)/assay symbols 'Resolver.*'
 	$(BIN)/assay impact assay.config.roots.root_around
+	$(BIN)/assay graph assay.config.roots.root_around --limit 6
+	$(BIN)/assay owners src/assay/config/roots.py || true
+	$(BIN)/assay enrich --list || true
+	$(BIN)/assay publish .assay-published && $(BIN)/assay pull .assay-published; rm -rf .assay-published
 	$(BIN)/assay context 'how does a review find files that usually change together' -k 5 --budget 800
 	echo 'AssayError in src/assay/config/roots.py:171: not in the index' | $(BIN)/assay context - -k 3 --budget 400
 	$(BIN)/assay why 'how does a review find files that usually change together' review.py::_missing_cochanges

@@ -268,7 +268,7 @@ def _print_owners(answer: Owners, limit: int) -> None:
         echo_row(f"  {'owners ' if not number else '       '}  {rule.owner}  {rule.path}:{rule.line} ({rule.pattern})")
     about = "the file, as no recorded commit touched the symbol itself" if answer.of_file else ""
     if not answer.authors:
-        echo_row("  authors  no commit of the recorded history changed it")
+        echo_row("  authors  none: no commit of the recorded history, which is that of indexed files, changed it")
     for number, author in enumerate(answer.authors[:limit]):
         commits = f"{counted(author.commits, 'commit')} ({author.share:.0%}), last {day(author.last)}"
         echo_row(f"  {'authors' if not number else '       '}  {author.name}  {commits}")

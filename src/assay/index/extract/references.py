@@ -74,15 +74,7 @@ def build_references(
                 continue  # a duplicate that involves no local
             seen.add((role, source, text))
         row = Reference(role, source, line, text)
-        if literal_may_follow and role in _WITH_LITERALS:
-            after = end if not text.endswith(")") else start + captures.source[start:end].find(b"(")
-            row.literal = _literal(captures.source, after)
-        elif registers and role in _CALLS:
-            after = end if not text.endswith(")") else start + captures.source[start:end].find(b"(")
-            row.literal, row.handler = read_arguments(captures.source, after)
-        if role in _CALLS:
-            row.arity = captures.arguments.get((start, end), -1)
-            row.generics = _type_argument_count(captures.source, start, end)
+        _read_arguments(row, captures, start, end, literal_may_follow, registers)
         out.append(row)
         spans.append((start, end))
         if role == HINT and owner != FILE and order[owner].hoisted:
@@ -90,6 +82,25 @@ def build_references(
         spans += [None] * (len(out) - len(spans))
     out += _impl_references(captures, nesting)
     return out, spans + [None] * (len(out) - len(spans))
+
+
+def _read_arguments(
+    row: Reference, captures: Captures, start: int, end: int, literal_may_follow: bool, registers: bool
+) -> None:
+    """Set what follows a reference from `start` to `end`: a literal, a handler, the number of arguments."""
+    source, is_call = captures.source, row.role in _CALLS
+    if literal_may_follow and row.role in _WITH_LITERALS:
+        row.literal = _literal(source, _arguments_start(source, row.chain, start, end))
+    elif registers and is_call:
+        row.literal, row.handler = read_arguments(source, _arguments_start(source, row.chain, start, end))
+    if is_call:
+        row.arity = captures.arguments.get((start, end), -1)
+        row.generics = _type_argument_count(source, start, end)
+
+
+def _arguments_start(source: bytes, text: str, start: int, end: int) -> int:
+    """Return where the arguments of a reference begin, which may be part of it."""
+    return end if not text.endswith(")") else start + source[start:end].find(b"(")
 
 
 def _separate_marks(captures: Captures, nesting: Nesting) -> Iterator[tuple[Mark, int, bool]]:

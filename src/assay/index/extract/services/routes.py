@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -319,38 +320,31 @@ class Routes:
         self, framework: Framework, decorators: list[Call], around: list[Call], name: str, class_name: str
     ) -> Iterator[tuple[bool, str]]:
         is_client = any(call.name in framework.client_classes for call in around)
-        prefixes, has_class = [""], False
-        for call in around:
-            if call.name in framework.class_decorators:
-                has_class = True
-                prefixes = self._paths(call, framework) or prefixes
+        of_class = [call for call in around if call.name in framework.class_decorators]
+        prefixes = next((literals for call in reversed(of_class) if (literals := self._paths(call, framework))), [""])
         bare_verbs = [
             framework.method_decorators[call.name] for call in decorators if call.name in framework.method_decorators
         ]
         paths = [call for call in decorators if call.name in framework.decorators]
-        if bare_verbs and not paths and has_class:
+        if bare_verbs and not paths and of_class:
             yield from ((is_client, named(verb, prefix)) for verb in bare_verbs for prefix in prefixes)
-        # `[HttpPost] [Route("draft")]`: one says the verb, the other the path
-        pathless = [
-            verb
-            for call in paths
-            if (verb := framework.decorators[call.name]) and not call.arguments and not call.keywords
-        ]
+        if framework.method_decorators and not bare_verbs:
+            return  # a path without a verb is a sub-resource
+        for call, verbs in self._verbs(framework, paths, bare_verbs):
+            own = self._own_paths(call, framework, name, bool(of_class))
+            for verb, prefix, path in product(verbs, prefixes, own):
+                yield is_client, named(verb, self._decorated_path(call, framework, prefix, path, name, class_name))
+
+    def _verbs(
+        self, framework: Framework, paths: list[Call], bare_verbs: list[str]
+    ) -> Iterator[tuple[Call, list[str]]]:
+        """Yield the decorators that say a path, each with the verbs of its routes."""
         whole = [call for call in paths if call.arguments or call.keywords]
+        # `[HttpPost] [Route("draft")]`: one says the verb, the other the path
+        pathless = [verb for call in paths if call not in whole and (verb := framework.decorators[call.name])]
         for call in whole or paths:
             verbs = bare_verbs or self._methods(call, framework) or [framework.decorators[call.name]]
-            if framework.method_decorators and not bare_verbs:
-                continue  # a path without a verb is a sub-resource
-            if verbs == [""] and pathless:
-                verbs = pathless
-            own = self._own_paths(call, framework, name, has_class)
-            for verb in verbs:
-                for prefix in prefixes:
-                    for path in own:
-                        yield (
-                            is_client,
-                            named(verb, self._decorated_path(call, framework, prefix, path, name, class_name)),
-                        )
+            yield call, pathless if verbs == [""] and pathless else verbs
 
     def _own_paths(self, call: Call, framework: Framework, name: str, has_class: bool) -> list[str]:
         """Return the paths of a decorator: its literals, that of its class, or the function's name."""
