@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.api import Repository
-from assay.cli.index import index_elsewhere
+from assay.cli.cluster import index_elsewhere
 from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.evaluate.matching import matcher
 from assay.evaluate.run import Plan

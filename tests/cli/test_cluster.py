@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from assay.api import Repository
-from assay.cli.index import _checked_outcome, index_elsewhere
+from assay.cli.cluster import check_outcome, index_elsewhere
 from assay.config.cluster import choose_cluster
 from assay.core.progress import Report
 from assay.errors import AssayError
@@ -85,7 +85,7 @@ def test_a_repository_that_cannot_be_indexed_costs_only_itself(tmp_path: Path, d
 def test_a_worker_that_does_not_see_the_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AssayError, match="workers need it at the same path"):
         index_elsewhere("a", tmp_path / "missing", tmp_path / "missing/.assay", False, False)
-    other_disk = _checked_outcome(Repository(tmp_path), (Report("full"), "000007"))
+    other_disk = check_outcome(Repository(tmp_path), (Report("full"), "000007"))
     assert "indexed by a worker, but not here" in str(other_disk)
 
 

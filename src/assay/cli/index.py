@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import platform
 import sqlite3
 import threading
 import time
@@ -38,8 +37,6 @@ from assay.serve.watch.keeper import (
     TreeWatcher,
     watcher,
 )
-from assay.system.cluster import ClusterSettings
-from assay.system.executor import UnitFailed, open_executor
 from assay.text.display import counted
 
 _MAX_PROBLEMS = 10  # printed without --verbose
@@ -79,7 +76,9 @@ def index_command(
     if chosen_cluster is None:
         outcomes = _index_members(repo.members, rebuild, multi_repo, permissions)
     else:
-        outcomes = _index_on_cluster(repo.members, rebuild, permissions, chosen_cluster)
+        from assay.cli.cluster import index_on_cluster  # not needed by most commands, and slow to import
+
+        outcomes = index_on_cluster(repo.members, rebuild, permissions, chosen_cluster)
     for label, result in outcomes:
         member = repo.members[label]
         exit_code = max(exit_code, _exit_code(result, strict))
@@ -98,13 +97,10 @@ def index_command(
     raise click.exceptions.Exit(exit_code)
 
 
-_Outcomes = Iterator[tuple[str, Report | Exception]]  # by label
-
-
 def _index_members(
     members: Mapping[str, Repository], rebuild: bool, go_on: bool, permissions: Mapping[str, bool]
-) -> _Outcomes:
-    """Index repositories here, in order; with `go_on`, yield an error instead of raising it."""
+) -> Iterator[tuple[str, Report | Exception]]:
+    """Yield the outcome of each repository, indexed here, by label; with `go_on`, yield an error instead of raising it."""
     for label, member in members.items():
         try:
             with Bar() as bar:
@@ -113,41 +109,6 @@ def _index_members(
             if not go_on:
                 raise
             yield label, error
-
-
-def _index_on_cluster(
-    members: Mapping[str, Repository], rebuild: bool, permissions: Mapping[str, bool], cluster: ClusterSettings
-) -> _Outcomes:
-    """Index repositories on a cluster and yield the outcomes as they arrive."""
-    units = [(label, member.root, member.home.folder, rebuild, permissions[label]) for label, member in members.items()]
-    with open_executor(1, cluster) as executor, Bar() as bar:
-        assert executor is not None
-        bar.start("indexing", len(units))
-        # not at_once: a second attempt would wait for the lock of the first
-        for (label, *_), outcome in executor.map_units(index_elsewhere, units, at_once=False):
-            bar.advance()
-            bar.close()
-            yield label, _checked_outcome(members[label], outcome)
-
-
-def index_elsewhere(
-    label: str, root: Path, index_dir: Path, rebuild: bool, anywhere: bool
-) -> tuple[Report, str | None]:
-    """Index a repository in a worker of a cluster; return the report and the name of the current generation."""
-    if not root.is_dir():
-        raise AssayError(f"{root}: no such folder on {platform.node()}; workers need it at the same path")
-    with Repository(root, index_dir) as repository:
-        return repository.refresh(rebuild=rebuild, anywhere=anywhere), repository.home.named()
-
-
-def _checked_outcome(repo: Repository, outcome: tuple[Report, str | None] | UnitFailed) -> Report | Exception:
-    """Return the report of a worker, or an error if its index is not the one that is here."""
-    if isinstance(outcome, UnitFailed):
-        return AssayError(outcome.message)
-    report, generation = outcome
-    if generation != repo.home.named():
-        return AssayError(f"{repo.root}: indexed by a worker, but not here; workers need the same folder, shared")
-    return report
 
 
 def _exit_code(result: Report | Exception, strict: bool) -> int:

@@ -14,12 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.config import user
 from assay.errors import AssayError
-from assay.system.cluster import ClusterSettings
 from assay.text.suggest import require_name
+
+if TYPE_CHECKING:
+    from assay.system.cluster import ClusterSettings
 
 SECTION = "cluster"
 NONE = "none"
@@ -59,4 +61,8 @@ def choose_cluster(option: str | None) -> ClusterSettings | None:
         return None
     settings = read_cluster(user.read())
     address = option or settings.get("address", NONE)
-    return None if address == NONE else ClusterSettings(**settings | {"address": address})
+    if address == NONE:
+        return None
+    from assay.system.cluster import ClusterSettings  # not needed by most commands, and slow to import
+
+    return ClusterSettings(**settings | {"address": address})
