@@ -174,6 +174,11 @@ def test_a_sweep_whose_scheduler_was_killed_repeats_only_unfinished_configuratio
     assert len(set(log.read_text().split())) == 6 - finished
 
 
+def heed_interrupts() -> None:
+    """Undo what a shell does to tests that it runs in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_ends_the_command_and_every_process_of_a_local_cluster(tmp_path: Path) -> None:
     bench = Workbench(tmp_path)
     bench.questions(50)
@@ -183,8 +188,9 @@ def test_an_interrupt_ends_the_command_and_every_process_of_a_local_cluster(tmp_
         "--root", ".", "--cluster", "local:2",
     ]  # fmt: skip
     client = subprocess.Popen(
-        command, cwd=bench.folder, env=ENVIRONMENT, stderr=subprocess.PIPE, start_new_session=True
-    )
+        command, cwd=bench.folder, env=ENVIRONMENT, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=heed_interrupts,
+    )  # fmt: skip
     until((bench.folder / "asked").exists)
     workers = children(client.pid)
     assert len(workers) >= 2

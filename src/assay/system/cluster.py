@@ -258,6 +258,8 @@ def _start_local(distributed: Any, dask: Any, settings: ClusterSettings, number:
                 # no pages for other users of this machine; Dask listens anyway, at any port of loopback
                 "distributed.scheduler.http.routes": [],
                 "distributed.worker.http.routes": [],
+                # for those pages; sampling all threads a hundred times a second slows short units by a tenth
+                "distributed.worker.profile.enabled": False,
             }
         )
     )
