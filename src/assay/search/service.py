@@ -153,7 +153,7 @@ def prepare_all(
             key_variable = settings.embedder_key_variable
             passages_of = (home, root, str(chosen), divided[part.label])
             vectors.append(embedded(*passages_of, settings.embedder, key_variable, progress))
-            general_vectors.append(embedded(*passages_of, GENERAL, progress=progress))
+            general_vectors.append(embedded(*passages_of, GENERAL, progress=progress, stage="looking up words"))
     homes = {label: home for label, (_, home) in places.items()}
     general = embedder(GENERAL) if vectors else None
     search = Search(

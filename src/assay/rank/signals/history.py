@@ -93,6 +93,6 @@ RECENCY = Signal(
     Stage.FACTOR,
     "history",
     "its file changed lately",
-    weights={"recency": (0.0, 0.15, 0.3)},  # off: nothing measured says that a task is about what changed last
+    weights={"recency": (0.15, 0.3)},  # off: nothing measured says that a task is about what changed last
     generate=lambda query: scores(query.resources.history.ages)[query.items.files],
 )

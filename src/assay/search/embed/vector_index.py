@@ -203,8 +203,12 @@ def prepare(
     spec: str,
     key_variable: str = "",
     progress: Progress | None = None,
+    stage: str = "embedding passages",
 ) -> VectorIndex:
-    """Return the vector index of a chunker's passages for an embedder spec, updating it if the passages changed."""
+    """Return the vector index of a chunker's passages for an embedder spec, updating it if the passages changed.
+
+    `stage` is the name of the work in the progress.
+    """
     path, key = _path(home, chunker, spec), _key(home, chunker, spec)
     store = VectorStore(home.folder / vectors.NAME)
     texts = divided.full_texts()
@@ -217,7 +221,7 @@ def prepare(
         progress.start("training embedder", 1)
     try:
         chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
-        rows = _embed_with_progress(chosen, texts, store, progress)
+        rows = _embed_with_progress(chosen, texts, store, progress, stage)
     except IndexError as error:
         damaged = passages.path_of(home.folder, chunker)
         remedy = "Delete it, and it will be made again"
@@ -269,11 +273,11 @@ def _read_stored(path: Path) -> _Stored | None:
 
 
 def _embed_with_progress(
-    chosen: Embedder, texts: Sequence[str], store: VectorStore, progress: Progress | None
+    chosen: Embedder, texts: Sequence[str], store: VectorStore, progress: Progress | None, stage: str
 ) -> Vectors:
     if chosen.name.startswith(_UNCACHED):
         if progress:
-            progress.start("embedding passages", len(texts))
+            progress.start(stage, len(texts))
         rows = chosen.embed(texts)
         if progress:
             progress.advance(len(texts))
@@ -285,7 +289,7 @@ def _embed_with_progress(
     def report(finished: int, total: int) -> None:
         nonlocal done
         if not done:
-            progress.start("embedding passages", total)
+            progress.start(stage, total)
         progress.advance(finished - done)
         done = finished
 
