@@ -258,7 +258,7 @@ def _start_local(distributed: Any, dask: Any, settings: ClusterSettings, number:
                 # no pages for other users of this machine; Dask listens anyway, at any port of loopback
                 "distributed.scheduler.http.routes": [],
                 "distributed.worker.http.routes": [],
-                # for those pages; sampling all threads a hundred times a second slows short units by a tenth
+                # for those pages: samples the threads of a worker a hundred times a second
                 "distributed.worker.profile.enabled": False,
             }
         )
