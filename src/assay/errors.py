@@ -13,6 +13,7 @@ class AssayError(Exception):
 EXTRAS = {
     "dense": ("wordllama", "tokenizers"),
     "onnx": ("onnxruntime", "tokenizers"),
+    "cluster": ("distributed", "cryptography"),
     "docs": ("pypdfium2",),
     "mcp": ("mcp", "watchfiles"),
     "postgres": ("psycopg[binary]",),

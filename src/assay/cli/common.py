@@ -51,6 +51,16 @@ class StoreAddress(click.ParamType):  # type: ignore[type-arg]  # generic since 
 STORE = StoreAddress()
 
 
+def cluster_option(function: F) -> F:
+    """Add --cluster; `assay.config.cluster.choose_cluster` reads it."""
+    return click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Run on Dask workers: local, local:N, tcp://HOST:PORT, tls://HOST:PORT, or none. "
+        "Default: [cluster] of the user configuration.",
+    )(function)
+
+
 def find_root(path: Path | None) -> Path:
     """Return `path`, else the nearest folder with an index, the enclosing repository, or the current folder."""
     if path is not None:

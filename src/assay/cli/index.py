@@ -7,12 +7,13 @@ import sqlite3
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from assay.api import Repository
-from assay.cli.common import Bar, echo, echo_wrapped, format_option, print_json
+from assay.cli.common import Bar, cluster_option, echo, echo_wrapped, format_option, print_json
 from assay.cli.enrich import print_enrichment
 from assay.cli.options import (
     find_repository,
@@ -22,6 +23,7 @@ from assay.cli.options import (
     roots_options,
     single_repository_options,
 )
+from assay.config.cluster import choose_cluster
 from assay.core.progress import Report
 from assay.errors import AssayError
 from assay.rank.status import Status
@@ -47,6 +49,7 @@ _MAX_PROBLEMS = 10  # printed without --verbose
 @click.option("--verbose", "-v", is_flag=True, help="List every skipped file with the reason.")
 @click.option("--strict", is_flag=True, help="Exit with 1 also for files with notes (converted encodings).")
 @click.option("--yes", "-y", is_flag=True, help="Index a home directory or file system root without asking.")
+@cluster_option
 @format_option
 def index_command(
     paths: tuple[str, ...],
@@ -56,6 +59,7 @@ def index_command(
     verbose: bool,
     strict: bool,
     yes: bool,
+    cluster: str | None,
     form: str,
 ) -> None:
     """Build or update the index of PATHS, by default of the workspace or repository around the current folder.
@@ -65,12 +69,21 @@ def index_command(
     """
     repo = open_repository(paths or roots, index_dir)
     multi_repo = "" not in repo.members
-    results, exit_code = [], 0
-    for label, member in repo.members.items():
-        result = _index_member(member, rebuild, multi_repo, yes or may_index(member))
+    results, exit_code = dict[str, dict[str, object]](), 0
+    # a single repository is parsed on all cores here; a cluster indexes whole repositories
+    chosen_cluster = choose_cluster(cluster) if cluster or multi_repo else None
+    permissions = {label: yes or may_index(member) for label, member in repo.members.items()}
+    if chosen_cluster is None:
+        outcomes = _index_members(repo.members, rebuild, multi_repo, permissions)
+    else:
+        from assay.cli.cluster import index_on_cluster  # not needed by most commands, and slow to import
+
+        outcomes = index_on_cluster(repo.members, rebuild, permissions, chosen_cluster)
+    for label, result in outcomes:
+        member = repo.members[label]
         exit_code = max(exit_code, _exit_code(result, strict))
         if form == "json":
-            results.append(_result_json(label, member.root, result))
+            results[label] = _result_json(label, member.root, result)
             continue
         if label:
             echo(f"[{label}]")
@@ -79,19 +92,23 @@ def index_command(
         else:
             echo(f"assay: {result}", err=True)
     if form == "json":
-        print_json({"repositories": results} if multi_repo else results[0])
+        ordered = [results[label] for label in repo.members]
+        print_json({"repositories": ordered} if multi_repo else ordered[0])
     raise click.exceptions.Exit(exit_code)
 
 
-def _index_member(repo: Repository, rebuild: bool, go_on: bool, anywhere: bool) -> Report | Exception:
-    """Index a repository; with `go_on`, return an error instead of raising it."""
-    try:
-        with Bar() as bar:
-            return repo.refresh(rebuild=rebuild, progress=bar, anywhere=anywhere)
-    except (AssayError, OSError, sqlite3.DatabaseError) as error:
-        if not go_on:
-            raise
-        return error
+def _index_members(
+    members: Mapping[str, Repository], rebuild: bool, go_on: bool, permissions: Mapping[str, bool]
+) -> Iterator[tuple[str, Report | Exception]]:
+    """Yield the outcome of each repository, indexed here, by label; with `go_on`, yield an error instead of raising it."""
+    for label, member in members.items():
+        try:
+            with Bar() as bar:
+                yield label, member.refresh(rebuild=rebuild, progress=bar, anywhere=permissions[label])
+        except (AssayError, OSError, sqlite3.DatabaseError) as error:
+            if not go_on:
+                raise
+            yield label, error
 
 
 def _exit_code(result: Report | Exception, strict: bool) -> int:

@@ -5,6 +5,7 @@ store = "postgresql://…"       run store of `assay eval` and `assay serve`, in
 [servers."api.example.com"]    https, default port; also "api.example.com:8443" or "http://10.0.0.5:8080"
 key_variable = "EXAMPLE_KEY"   environment variable with the key; it is sent to this server only
 allow_http = true              permits sending texts and the key unencrypted
+[cluster]                      where commands with --cluster run (config/cluster)
 """
 
 from __future__ import annotations

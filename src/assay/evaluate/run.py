@@ -2,7 +2,8 @@
 
     golden set × system ──▶ responses, stored every half second ──▶ judged arrays ──▶ summary
 
-Whatever happens to the system, the responses so far are stored. Sweeps and tunings run in `worker_pool` processes.
+Whatever happens to the system, the responses so far are stored. Sweeps and tunings run in
+the workers of an executor (`assay.system.executor`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-import multiprocessing
 import os
 import platform
 import shlex
@@ -18,13 +18,11 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -40,7 +38,6 @@ from assay.evaluate.sanity import RESULTS_LOOKED_AT, before_run, golden_retrieve
 from assay.evaluate.scores import summarise
 from assay.evaluate.systems import System, SystemDied, SystemFailed, is_external, open_system
 from assay.git import Git
-from assay.system.pool import begin_worker
 from assay.text.display import printable
 
 _STORE_INTERVAL = 0.5  # seconds; a killed run loses at most these responses
@@ -382,38 +379,3 @@ def _environment(root: Path) -> dict[str, Any]:
         if commit := Git(root).revision("HEAD"):
             facts["commit"] = commit
     return facts
-
-
-Result = TypeVar("Result")
-
-
-@contextmanager
-def worker_pool(jobs: int, initializer: Callable[[], None] = begin_worker) -> Iterator[ProcessPoolExecutor]:
-    """Open a pool of processes, which start with their first task and are terminated by an interrupt."""
-    # not fork: the threads of a loaded model would be lost, and open resources shared
-    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=initializer)
-    try:
-        yield pool
-    except BaseException:
-        for child in multiprocessing.active_children():  # their results are stored
-            child.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def results(
-    pool: ProcessPoolExecutor, function: Callable[..., Result], calls: Iterable[tuple[Any, ...]], stored: str
-) -> Iterator[Result]:
-    """Yield the result of each call as it completes; `stored` names what a killed worker has left, for the message."""
-    futures = [pool.submit(function, *arguments) for arguments in calls]
-    try:
-        for completed in as_completed(futures):
-            yield completed.result()
-    except BrokenProcessPool:
-        raise AssayError(
-            f"a worker process was killed, perhaps out of memory. {stored} so far are stored; repeat the command to resume"
-        ) from None
-    finally:
-        for future in futures:
-            future.cancel()

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from assay.cli.common import Part, echo, echo_styled, print_json
+from assay.cli.common import Part, cluster_option, echo, echo_styled, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, progress_bar
+from assay.config.cluster import choose_cluster
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.matching import matcher_for
@@ -244,6 +245,7 @@ def _work(work: dict[str, Any]) -> list[str]:
     default=1,
     help="Configurations measured at once, in separate processes. Latencies are then measured under load.",
 )
+@cluster_option
 @options.timeout()
 @options.corpus()
 @click.option("--fresh", is_flag=True, help="Repeat queries that an earlier sweep or run has answered.")
@@ -266,6 +268,7 @@ def sweep_command(
     matching: str | None,
     k: int,
     jobs: int,
+    cluster: str | None,
     timeout: float,
     corpus: Path | None,
     fresh: bool,
@@ -283,6 +286,7 @@ def sweep_command(
     axes = axes_of(axis_options, settings)
     if single and (axes or grid_path):
         raise AssayError("--single measures the configuration of assay.toml: leave out the axes, or leave out --single")
+    chosen_cluster = choose_cluster(cluster)
     golden = golden_sets.load(golden_path)
     if single:
         configurations = [configured(system or SEARCH, runs.root, corpus)]
@@ -291,8 +295,8 @@ def sweep_command(
     plan = Plan(matcher_for(golden, matching), k, corpus=str(corpus.resolve()) if corpus else "")
     with progress_bar() as bar:
         sweep = run(
-            configurations, golden, plan, runs.root, runs.address, corpus=corpus, jobs=jobs, limit=under,
-            timeout=timeout, fresh=fresh, progress=bar,
+            configurations, golden, plan, runs.root, runs.address, corpus=corpus, jobs=jobs, cluster=chosen_cluster,
+            limit=under, timeout=timeout, fresh=fresh, progress=bar,
         )  # fmt: skip
     report, saved = save(sweep, output or runs.folder("sweeps", sweep.id))
     if form == "json":

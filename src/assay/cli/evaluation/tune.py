@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.common import cluster_option, echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, progress_bar
+from assay.config.cluster import choose_cluster
 from assay.config.configuration import NAME, Configuration, load
 from assay.config.toml import table_text, with_table
 from assay.errors import AssayError
@@ -112,6 +113,7 @@ _CODES = {GAIN: 0, NO_GAIN: 1, TOO_FEW: 2}
     show_default="all cores",
     help="Worker processes.",
 )
+@cluster_option
 @options.corpus()
 @options.root
 @format_option
@@ -122,6 +124,7 @@ def tune_command(
     base: str,
     write: str | None,
     jobs: int,
+    cluster: str | None,
     corpus: Path | None,
     root: Path | None,
     form: str,
@@ -132,14 +135,14 @@ def tune_command(
     command resumes when repeated. Exit code 0: significantly better; 1: no significant gain, nothing is written; 2: too
     few queries to tell.
     """
-    root_path, chosen_measure = find_root(root), _measure(measure)
+    root_path, chosen_measure, chosen_cluster = find_root(root), _measure(measure), choose_cluster(cluster)
     configuration, golden = load(root_path), golden_sets.load(golden_path)
     configuration.profile(base)  # raises if there is none
     if write:
         _profile_text(configuration, root_path, write, {})
     task = TuningTask(golden, matcher_for(golden, matching), chosen_measure, root_path, base, corpus)
     with progress_bar() as bar:
-        tuning = tune(task, Runs(root_path).folder("tuning"), jobs, bar)
+        tuning = tune(task, Runs(root_path).folder("tuning"), jobs, bar, chosen_cluster)
     tuning_report = report(tuning)
     rows = _rows(configuration, base, dict(tuning.tuned.changes))
     better = tuning_report["outcome"] == GAIN

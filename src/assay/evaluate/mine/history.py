@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Generator, Iterator
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -191,7 +189,6 @@ def mine_history(repository: Path, locate: Locator, options: Options = DEFAULTS,
 
 Outcome = GoldenQuery | str  # of a commit: its query, or the reason it has none
 _BATCH = 32  # commits sent to a process at a time
-_BATCHES_AHEAD = 2  # per process: enough to keep it busy, few enough to stop soon at a limit
 
 
 def _outcomes(git: Git, newest_first: Iterator[Commit], locate: Locator, options: Options) -> Generator[Outcome]:
@@ -201,22 +198,22 @@ def _outcomes(git: Git, newest_first: Iterator[Commit], locate: Locator, options
             parents = _ParentOutlines(locate, blobs)
             yield from (_outcome(commit, parents, options) for commit in newest_first)
         return
-    from assay.evaluate.run import worker_pool
+    from assay.system.executor import LocalPool, UnitFailed, WorkersLost
 
-    with worker_pool(options.jobs) as pool:
-        running: deque[Future[list[Outcome]]] = deque()
+    units = ((number, git.root, batch, locate, options) for number, batch in enumerate(_batches(newest_first)))
+    mined: dict[int, list[Outcome]] = {}  # by number, until it is their turn
+    following = 0
+    with LocalPool(options.jobs) as pool:
         try:
-            while True:
-                for batch in islice(_batches(newest_first), options.jobs * _BATCHES_AHEAD - len(running)):
-                    running.append(pool.submit(_mine_batch, git.root, batch, locate, options))
-                if not running:
-                    return
-                yield from running.popleft().result()
-        except BrokenProcessPool:
+            for (number, *_), outcomes in pool.map_units(_mine_batch, units):
+                if isinstance(outcomes, UnitFailed):
+                    raise AssayError(outcomes.message)
+                mined[number] = outcomes
+                while following in mined:
+                    yield from mined.pop(following)
+                    following += 1
+        except WorkersLost:
             raise AssayError("a worker process was killed, perhaps out of memory; mine with fewer --jobs") from None
-        finally:
-            for future in running:
-                future.cancel()
 
 
 def _batches(newest_first: Iterator[Commit]) -> Iterator[list[Commit]]:
@@ -224,7 +221,7 @@ def _batches(newest_first: Iterator[Commit]) -> Iterator[list[Commit]]:
         yield batch
 
 
-def _mine_batch(root: Path, batch: list[Commit], locate: Locator, options: Options) -> list[Outcome]:
+def _mine_batch(number: int, root: Path, batch: list[Commit], locate: Locator, options: Options) -> list[Outcome]:
     """Return the outcomes of some commits; called in a worker process."""
     with Git(root).blobs() as blobs:
         parents = _ParentOutlines(locate, blobs)

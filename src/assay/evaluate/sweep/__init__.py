@@ -46,6 +46,8 @@ from assay.evaluate.sweep.verdict import (
     read,
 )
 from assay.html.report.sweep import render
+from assay.system.cluster import ClusterSettings
+from assay.system.executor import open_executor
 from assay.text.chunk import parse as chunker
 
 # slice of the golden set → JSON key of seed 004
@@ -300,11 +302,12 @@ def run(
     *,
     corpus: Path | None = None,
     jobs: int = 1,
+    cluster: ClusterSettings | None = None,
     limit: float = 100.0,
     timeout: float = 60.0,
     fresh: bool = False,
 ) -> Sweep:
-    """Build shared stages once, run each configuration, and judge the results."""
+    """Build shared stages once, here, run each configuration, on the cluster if any, and judge the results."""
     named = dict(zip(names(configurations), configurations, strict=True))
     shared = build_stages(configurations, golden, root, corpus, progress)
     tasks = [
@@ -312,7 +315,8 @@ def run(
         for name, configuration in named.items()
     ]
     progress.start("asking", len(tasks) * len(golden.queries))
-    results = run_tasks(tasks, jobs, progress.advance)
+    with open_executor(min(jobs, len(tasks)), cluster) as executor:
+        results = run_tasks(tasks, executor, progress.advance)
     with RunStore.open(runs) as store:
         measured = read(store, golden, named, results)
     verdict = judge(measured, limit, clusters_of(golden.queries))

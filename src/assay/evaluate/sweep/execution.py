@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import chdir, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from assay.core.golden import GoldenSet
+from assay.core.golden import GoldenSet, Response
 from assay.core.progress import Progress
 from assay.errors import AssayError
-from assay.evaluate.run import Plan, describe_system, execute, results, resume, worker_pool
+from assay.evaluate.judging import Judged
+from assay.evaluate.run import Plan, describe_system, execute, resume
 from assay.evaluate.runs import RunInfo, RunStore
+from assay.evaluate.scores import summarise
 from assay.evaluate.sweep.grid import NONE, SEARCH, SETTABLE, SHARED, Configuration
 from assay.evaluate.systems import System, SystemFailed, open_system
+from assay.system.executor import Executor, LocalPool, Unit, UnitFailed
 
 Advance = Callable[[int], None]  # called with the number of newly answered queries
 
@@ -42,31 +47,63 @@ class TaskResult:
     run_id: str
     sent: int
     resumed: bool = False
+    died: str = ""  # why the system stopped responding
 
 
-def run_tasks(tasks: Sequence[Task], jobs: int, advance: Advance) -> list[TaskResult]:
-    """Run every task and return the results in order.
+@dataclass(frozen=True, slots=True)
+class TransferredRun:
+    """A run made by a worker of a cluster, for the run store of the command."""
 
-    Tasks run sequentially, so that latencies are undisturbed, or up to `jobs` at once.
+    info: RunInfo
+    answers: list[tuple[int, str, Response, bool]]
+    judged: Judged
+
+
+def run_tasks(tasks: Sequence[Task], executor: Executor | None, advance: Advance) -> list[TaskResult]:
+    """Run every task and return the results in order. Raises AssayError if a system dies.
+
+    Tasks run sequentially in this process, so that latencies are undisturbed, or several at once in an executor.
+    Processes of this machine write to the run store themselves. Workers of a cluster return their runs, as SQLite
+    cannot be written over a network.
     """
-    if jobs == 1:
-        return [run_task(task, advance) for task in tasks]
     by_name = {}
-    calls = [(replace(task, plan=replace(task.plan, at_once=jobs)),) for task in tasks]
-    with worker_pool(min(jobs, len(tasks))) as pool:
-        for result in results(pool, run_task, calls, "Answers"):
-            by_name[result.name] = result
-            advance(len(tasks[0].golden.queries))
+    alone = ((task, run_task(task, advance)) for task in tasks)
+    outcomes = alone if executor is None else _run_in_workers(tasks, executor, advance)
+    for task, result in outcomes:
+        if result.died:
+            raise AssayError(
+                f"{task.name}: the system stopped responding ({result.died}). Answers so far are stored; repeat the command to resume"
+            )
+        by_name[result.name] = result
     return [by_name[task.name] for task in tasks]
 
 
+def _run_in_workers(tasks: Sequence[Task], executor: Executor, advance: Advance) -> Iterator[tuple[Task, TaskResult]]:
+    loaded = [replace(task, plan=replace(task.plan, at_once=min(executor.workers, len(tasks)))) for task in tasks]
+    completed: Iterator[tuple[Unit, TaskResult | tuple[TaskResult, TransferredRun] | UnitFailed]]
+    if isinstance(executor, LocalPool):
+        completed = executor.map_units(run_task, ((task,) for task in loaded))
+    else:
+        folder = Path.cwd()  # relative paths of a SPEC start here
+        earlier = finished_runs(tasks)
+        # workers need no store, and its address may have a password
+        sent = (replace(task, runs=Path()) for task in loaded)
+        completed = executor.map_units(run_elsewhere, ((task, earlier[task.name], folder) for task in sent))
+    for (task, *_), outcome in completed:
+        if isinstance(outcome, UnitFailed):
+            raise AssayError(f"{task.name}: {outcome.message}")
+        stored = replace(task, runs=tasks[0].runs)
+        yield task, outcome if isinstance(outcome, TaskResult) else _store(stored, *outcome)
+        advance(len(task.golden.queries))
+
+
 def run_task(task: Task, advance: Advance = lambda count: None) -> TaskResult:
-    """Send a configuration the queries it has not answered yet. Raises AssayError if the system dies."""
+    """Send a configuration the queries it has not answered yet."""
     queries = len(task.golden.queries)
     plan = replace(task.plan, label=task.name)
     with (
         RunStore.open(task.runs, write=True) as store,
-        closing(open_system(task.spec, timeout=task.timeout, root=task.root, corpus=task.corpus)) as system,
+        closing(_open_system(task)) as system,
     ):
         system.index()
         earlier = None if task.fresh else earlier_run(store, task.golden, system, plan)
@@ -82,26 +119,104 @@ def run_task(task: Task, advance: Advance = lambda count: None) -> TaskResult:
             _warm_up(system, task)
             outcome = resume(earlier, system, store, plan.jobs, lambda: advance(1))
             store.update(earlier.run_id, label=task.name, environment=earlier.environment | _load(plan))
-        if outcome.died:
-            raise AssayError(
-                f"{task.name}: the system stopped responding ({outcome.died}). Answers so far are stored; repeat the command to resume"
-            )
-        return TaskResult(task.name, outcome.info.run_id, remaining, resumed=earlier is not None)
+        return TaskResult(task.name, outcome.info.run_id, remaining, earlier is not None, outcome.died)
+
+
+def _open_system(task: Task) -> System:
+    return open_system(task.spec, timeout=task.timeout, root=task.root, corpus=task.corpus)
 
 
 def earlier_run(store: RunStore, golden: GoldenSet, system: System, plan: Plan) -> RunInfo | None:
     """Return the newest run of the same system state, queries and plan; complete ones first."""
-    runs = store.like(
-        golden, system=system.name, matching=plan.matching.name, k=plan.k, depth=plan.depth, budget=plan.budget,
+    same = _same_state(_similar_runs(store, golden, system.name, plan), system)
+    return next((run for run in same if run.status == "complete"), None) or next(iter(same), None)
+
+
+def _similar_runs(store: RunStore, golden: GoldenSet, system: str, plan: Plan) -> list[RunInfo]:
+    return store.like(
+        golden, system=system, matching=plan.matching.name, k=plan.k, depth=plan.depth, budget=plan.budget,
         repeat=plan.repeat, answers=plan.answers, corpus=plan.corpus,
     )  # fmt: skip
+
+
+def _same_state(runs: Sequence[RunInfo], system: System) -> list[RunInfo]:
     description = describe_system(system)
-    same = [
+    return [
         run
         for run in runs
         if "ties" not in run.config and all(run.config.get(fact) == description[fact] for fact in description)
     ]
-    return next((run for run in same if run.status == "complete"), None) or next(iter(same), None)
+
+
+# On a cluster: the worker has no access to the run store
+
+
+def finished_runs(tasks: Sequence[Task]) -> dict[str, list[RunInfo]]:
+    """Return the runs, by task, that answered every query; a worker knows whether its system is still the same."""
+    finished: dict[str, list[RunInfo]] = {task.name: [] for task in tasks}
+    first = tasks[0]
+    if first.fresh or (isinstance(first.runs, Path) and not first.runs.exists()):
+        return finished
+    with RunStore.open(first.runs) as store:
+        if not store.like(first.golden):
+            return finished  # without opening every system
+        for task in tasks:
+            with closing(_open_system(task)) as system:
+                runs = _similar_runs(store, task.golden, system.name, task.plan)
+            finished[task.name] = [
+                replace(run, aggregate_json={}, warnings=[])
+                for run in runs
+                if sum(store.answered(run.run_id).values()) == len(task.golden.queries)
+            ]
+    return finished
+
+
+def run_elsewhere(
+    task: Task, finished: Sequence[RunInfo], folder: Path
+) -> TaskResult | tuple[TaskResult, TransferredRun]:
+    """Run a task in a worker of a cluster; return the run, unless one of the finished runs is the same.
+
+    `folder` is the current one of the command, which the worker needs at the same path, like the root.
+    """
+    for needed in (folder, task.root):
+        if not needed.is_dir():
+            raise AssayError(f"{needed}: no such folder on {platform.node()}; workers need it at the same path")
+    with chdir(folder):
+        return _run_and_transfer(task, finished)
+
+
+def _run_and_transfer(task: Task, finished: Sequence[RunInfo]) -> TaskResult | tuple[TaskResult, TransferredRun]:
+    if finished:
+        with closing(_open_system(task)) as system:
+            system.index()
+            if earlier := next(iter(_same_state(finished, system)), None):
+                return TaskResult(task.name, earlier.run_id, 0)
+    with TemporaryDirectory(prefix="assay-run-") as folder:
+        path = Path(folder) / "runs.db"
+        result = run_task(replace(task, runs=path))
+        with RunStore.open(path) as store:
+            info = store.info(result.run_id)
+            responses, unstable = (
+                store.responses(result.run_id, len(task.golden.queries)),
+                store.unstable(result.run_id),
+            )
+            answered = store.answered(result.run_id)
+            answers = [
+                (position, query.id, responses[position], query.id in unstable)
+                for position, query in enumerate(task.golden.queries)
+                if position in answered
+            ]
+            return result, TransferredRun(info, answers, store.judged(info))
+
+
+def _store(task: Task, result: TaskResult, run: TransferredRun) -> TaskResult:
+    """Add a run from a worker to the run store. Only the last step makes it complete."""
+    with RunStore.open(task.runs, write=True) as store:
+        info = store.start(replace(run.info, status="incomplete", aggregate_json={}), task.golden)
+        store.record(info.run_id, run.answers)
+        store.save_judged(info.run_id, info.matching, run.judged)
+        store.update(info.run_id, aggregate_json=summarise(info, task.golden, run.judged), status=run.info.status)
+    return replace(result, run_id=info.run_id)
 
 
 def _warm_up(system: System, task: Task) -> None:

@@ -12,9 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +27,6 @@ from assay.errors import AssayError
 from assay.evaluate.judging import Floats, judge
 from assay.evaluate.matching import Matcher
 from assay.evaluate.metrics import Measure, mean, rounded
-from assay.evaluate.run import results, worker_pool
 from assay.evaluate.scores import clusters_of
 from assay.evaluate.statistics import Paired, paired
 from assay.evaluate.systems import open_system
@@ -49,8 +46,9 @@ from assay.evaluate.tune.search import (
     split,
     without,
 )
+from assay.system.cluster import ClusterSettings
+from assay.system.executor import Executor, UnitFailed, open_executor
 from assay.system.inputs import read_lines
-from assay.system.pool import begin_worker
 from assay.text.display import counted
 
 _LARGEST = 128_000_000  # bytes; a thousand settings on a thousand queries take a quarter
@@ -155,10 +153,11 @@ class CachedFigures:
         task: TuningTask,
         system: Assay,
         cache: FigureCache,
-        pool: ProcessPoolExecutor | None,
+        executor: Executor | None,
         progress: Progress,
     ) -> None:
-        self._task, self._system, self._cache, self._pool, self._progress = task, system, cache, pool, progress
+        self._task, self._system, self._cache, self._progress = task, system, cache, progress
+        self._executor = executor
         self._stage = "asking"
         self.count = 0  # queries sent by this command, summed over the settings
 
@@ -179,17 +178,21 @@ class CachedFigures:
         if not work:
             return
         self._progress.start(self._stage, sum(len(batch) * len(positions) for batch, positions in work))
-        computed = (
-            results(self._pool, _ask_in_worker, work, "Figures")
-            if self._pool
-            else (ask(self._task, self._system, *item) for item in work)
-        )
-        for answers in computed:
+        for answers in self._compute(work):
             for setting, figures in answers.items():
                 self._cache.add(setting, figures)
             count = sum(map(len, answers.values()))
             self.count += count
             self._progress.advance(count)
+
+    def _compute(self, work: Sequence[_Work]) -> Iterator[Answers]:
+        if self._executor is None:
+            yield from (ask(self._task, self._system, *item) for item in work)
+            return
+        for _, answers in self._executor.map_units(_ask_in_worker, work):
+            if isinstance(answers, UnitFailed):
+                raise AssayError(answers.message)
+            yield answers
 
 
 _Work = tuple[Sequence[Changes], Sequence[int]]
@@ -216,7 +219,6 @@ _worker: tuple[TuningTask, Assay] | None = None  # state of a worker process
 
 def _start_worker(task: TuningTask) -> None:
     global _worker
-    begin_worker()
     _worker = task, task.open()
 
 
@@ -245,7 +247,9 @@ class Tuning:
     before: int  # the same of earlier commands
 
 
-def tune(task: TuningTask, folder: Path, jobs: int, progress: Progress) -> Tuning:
+def tune(
+    task: TuningTask, folder: Path, jobs: int, progress: Progress, cluster: ClusterSettings | None = None
+) -> Tuning:
     """Tune the parameters on a golden set and judge the gain.
 
     Figures are cached in `folder`, so that a killed tuning resumes. Raises TooFew for a small set.
@@ -261,9 +265,9 @@ def tune(task: TuningTask, folder: Path, jobs: int, progress: Progress) -> Tunin
         base = {name: float(getattr(system.profile, name)) for name in values}
         cache = FigureCache(folder, _state(task, system))
         folds = split(task.golden.queries)
-        in_processes = worker_pool(jobs, partial(_start_worker, task)) if jobs > 1 else nullcontext()
-        with in_processes as pool:
-            figures = CachedFigures(task, system, cache, pool, progress)
+        located = replace(task, corpus=task.corpus.resolve() if task.corpus else None)  # workers may be elsewhere
+        with open_executor(jobs, cluster, partial(_start_worker, located)) as executor:
+            figures = CachedFigures(task, system, cache, executor, progress)
             _require(task, int(np.count_nonzero(~np.isnan(figures([()])[0]))))
             tuned = cross_validate(figures, values, base, folds, clusters_of(task.golden.queries), figures.begin)
         return Tuning(task, base, folds, tuned, leaked, figures.count, cache.before)

@@ -1,0 +1,267 @@
+"""`--cluster` of index, eval sweep and eval tune: the results of this machine alone, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.api import Repository
+from assay.cli.cluster import check_outcome, index_elsewhere
+from assay.config.cluster import choose_cluster
+from assay.core.progress import Report
+from assay.errors import AssayError
+from support.command import COMMAND, ENVIRONMENT, assay
+from support.dask_processes import DaskProcesses, dask_processes, kill, until
+from support.processes import children
+from support.workbench import COULD_NOT_RUN, DONE, Workbench
+
+pytest.importorskip("distributed", reason="needs the extra 'cluster'")
+
+CLOCK = ("indexed_at", "seconds")  # the only facts of an index that depend on more than the repository
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
+    with dask_processes(tmp_path_factory.mktemp("dask"), workers=2) as processes:
+        yield processes
+
+
+def write_repositories(folder: Path, count: int = 3) -> list[Path]:
+    roots = [folder / f"repository{number}" for number in range(count)]
+    for number, root in enumerate(roots):
+        root.mkdir(parents=True)
+        for module in range(3):
+            code = f"def load_{number}_{module}(path):\n    return path\n\n\ndef run(path):\n    return load_{number}_{module}(path)\n"
+            (root / f"module{module}.py").write_text(code)
+    return roots
+
+
+def content(root: Path) -> dict[str, str]:
+    """Return a digest of every file of an index, and of the catalogue's rows without the clock."""
+    generation = max((root / ".assay/generations").iterdir())
+    digests = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in generation.iterdir()
+        if path.name not in ("catalogue.db", "seal.json")
+    }
+    with closing(sqlite3.connect(generation / "catalogue.db")) as connection:
+        rows = [line for line in connection.iterdump() if not any(f"'{fact}'" in line for fact in CLOCK)]
+    return digests | {"catalogue.db": hashlib.sha256("\n".join(rows).encode()).hexdigest()}
+
+
+def test_indexes_made_by_workers_are_those_made_here(tmp_path: Path, dask: DaskProcesses) -> None:
+    roots = write_repositories(tmp_path)
+    assert assay(tmp_path, "index", *roots).code == DONE
+    here = [content(root) for root in roots]
+    for root in roots:
+        shutil.rmtree(root / ".assay")
+    done = assay(tmp_path, "index", *roots, "--cluster", dask.address, "--format", "json")
+    assert done.code == DONE, done.err
+    assert [row["root"] for row in done.json["repositories"]] == list(map(str, roots))
+    assert [content(root) for root in roots] == here
+    again = assay(tmp_path, "index", *roots, "--cluster", dask.address, "--format", "json").json
+    assert {row["mode"] for row in again["repositories"]} == {"fresh"}
+
+
+def test_a_repository_that_cannot_be_indexed_costs_only_itself(tmp_path: Path, dask: DaskProcesses) -> None:
+    good, bad = write_repositories(tmp_path, 2)
+    (bad / ".assay").symlink_to(tmp_path)
+    done = assay(tmp_path, "index", good, bad, "--cluster", dask.address)
+    assert done.code == COULD_NOT_RUN
+    assert "indexed 3 files" in done.out
+    assert str(bad) in done.err
+
+
+def test_a_worker_that_does_not_see_the_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(AssayError, match="workers need it at the same path"):
+        index_elsewhere("a", tmp_path / "missing", tmp_path / "missing/.assay", False, False)
+    other_disk = check_outcome(Repository(tmp_path), (Report("full"), "000007"))
+    assert "indexed by a worker, but not here" in str(other_disk)
+
+
+# --- sweeps
+
+
+def without_clock(value: Any) -> Any:
+    """Return a report without what differs between two runs of the same thing."""
+    if isinstance(value, dict):
+        changing = (
+            "run_id",
+            "latency",
+            "timestamp",
+            "sweep_id",
+            "warnings",
+            "recommendations",
+            "pareto_front",
+            "query_time",
+        )
+        return {
+            name: without_clock(row)
+            for name, row in value.items()
+            if not name.startswith(changing) and "_ms" not in name
+        }
+    return [without_clock(row) for row in value] if isinstance(value, list) else value
+
+
+def test_a_sweep_on_a_cluster_gives_the_figures_of_the_local_pool(tmp_path: Path, dask: DaskProcesses) -> None:
+    bench = Workbench(tmp_path)
+    bench.questions(8)
+    for number in range(3):
+        bench.ranking(f"ranks{number}", {f"q{n}": 1 + (n + number) % 4 for n in range(8)})
+    arguments = (
+        "sweep",
+        "--queries",
+        "golden.jsonl",
+        "--system",
+        "trec:{file}.run",
+        "--set",
+        "file=ranks0,ranks1,ranks2",
+    )
+    pool = bench.json(*arguments, "--runs", "pool.db", "--jobs", "2")
+    cluster = bench.json(*arguments, "--runs", "cluster.db", "--cluster", dask.address)
+    assert without_clock(cluster) == without_clock(pool)
+    listed = bench.json("list", "--runs", "cluster.db")
+    assert len(listed["runs"] if isinstance(listed, dict) else listed) == 3
+    again = bench.json(*arguments, "--runs", "cluster.db", "--cluster", dask.address)
+    assert (again["work"]["finished_before"], again["work"]["queries_asked"]) == (3, 0)
+
+
+def test_a_sweep_whose_scheduler_was_killed_repeats_only_unfinished_configurations(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path / "bench")
+    bench.questions(4)
+    spec = bench.script(
+        "open(here + '/asked', 'a').write(sys.argv[3] + '\\n'); time.sleep(0.1); print(json.dumps(['d' + query.split()[-1]]))"
+    )
+    arguments = ("sweep", "--queries", "golden.jsonl", "--system", f"{spec} {{size}}", "--set", "size=a,b,c,d,e,f")
+    log, runs = bench.folder / "asked", bench.folder / ".assay/runs.db"
+
+    def complete() -> int:
+        if not runs.exists():
+            return 0
+        with closing(sqlite3.connect(runs)) as connection:
+            try:
+                return int(connection.execute("SELECT count(*) FROM eval_runs WHERE status = 'complete'").fetchone()[0])
+            except sqlite3.OperationalError:  # being created
+                return 0
+
+    with dask_processes(tmp_path, workers=1) as processes:
+        command = [*COMMAND, "eval", *arguments, "--root", ".", "--cluster", processes.address]
+        client = subprocess.Popen(command, cwd=bench.folder, env=ENVIRONMENT, stderr=subprocess.PIPE)
+        until(lambda: complete() >= 2)
+        assert processes.scheduler is not None
+        kill(processes.scheduler)
+        _, errors = client.communicate(timeout=60)
+    assert client.returncode == COULD_NOT_RUN
+    assert b"the connection to the scheduler is lost" in errors
+    assert b"Traceback" not in errors
+    finished = complete()
+    log.write_text("")
+    with dask_processes(tmp_path, workers=1) as processes:
+        report = bench.json(*arguments, "--cluster", processes.address)
+    assert finished >= 2
+    assert report["work"]["finished_before"] == finished
+    assert report["work"]["queries_asked"] == 4 * (6 - finished)
+    assert len(set(log.read_text().split())) == 6 - finished
+
+
+def heed_interrupts() -> None:
+    """Undo what a shell does to tests that it runs in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_an_interrupt_ends_the_command_and_every_process_of_a_local_cluster(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path)
+    bench.questions(50)
+    spec = bench.script("open(here + '/asked', 'a').write('.'); time.sleep(0.1); print(json.dumps([]))")
+    command = [
+        *COMMAND, "eval", "sweep", "--queries", "golden.jsonl", "--system", f"{spec} {{size}}", "--set", "size=a,b,c",
+        "--root", ".", "--cluster", "local:2",
+    ]  # fmt: skip
+    client = subprocess.Popen(
+        command, cwd=bench.folder, env=ENVIRONMENT, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=heed_interrupts,
+    )  # fmt: skip
+    until((bench.folder / "asked").exists)
+    workers = children(client.pid)
+    assert len(workers) >= 2
+    os.killpg(client.pid, signal.SIGINT)  # as a terminal does: the whole group
+    _, errors = client.communicate(timeout=60)
+    assert client.returncode == 130, errors.decode()
+    assert errors == b"assay: interrupted; completed work is kept\n"
+    until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def test_tuning_on_a_cluster_gives_the_figures_of_this_process(tmp_path: Path, dask: DaskProcesses) -> None:
+    bench = Workbench(tmp_path)
+    words = ("boat", "crane", "pump", "valve", "wheel", "clock", "press")
+    for number in range(42):
+        word = words[number % len(words)]
+        bench.write(
+            f"shop/{word}{number}.py",
+            f'def {word}_{number}(size):\n    """The {word} number {number}."""\n    return size\n',
+        )
+    bench.golden(
+        {
+            "id": f"q{n}",
+            "question": f"the {words[n % len(words)]} number {n}",
+            "expected_symbols": [f"{words[n % len(words)]}_{n}"],
+        }
+        for n in range(42)
+    )
+    assert assay(tmp_path, "index", ".").code == DONE
+    tune = ("eval", "tune", "--golden", "golden.jsonl", "--root", ".", "--format", "json")
+    alone = assay(tmp_path, *tune, "--jobs", "1")
+    shutil.rmtree(tmp_path / ".assay/tuning")
+    cluster = assay(tmp_path, *tune, "--cluster", dask.address)
+    assert alone.code == cluster.code
+    assert cluster.json == alone.json
+
+
+# --- configuration
+
+
+@pytest.fixture
+def user_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ASSAY_CONFIG_DIR", str(tmp_path / "user"))
+    (tmp_path / "user").mkdir()
+    return tmp_path / "user/config.toml"
+
+
+def test_the_users_configuration_names_the_cluster_and_its_certificates(user_configuration: Path) -> None:
+    assert choose_cluster(None) is None
+    user_configuration.write_text(
+        '[cluster]\naddress = "tls://cluster.example.com:8786"\nca_file = "ca.pem"\ncertificate = "/tls/me.pem"\nkey = "me.key"\n'
+    )
+    settings = choose_cluster(None)
+    assert settings is not None
+    assert (settings.ca_file, settings.certificate) == (str(user_configuration.parent / "ca.pem"), "/tls/me.pem")
+    local = choose_cluster("local:3")
+    assert local is not None
+    assert local.local_workers == 3
+    assert choose_cluster("none") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("cluster = 3", "must be a table"),
+        ('[cluster]\nadress = "local"', "address"),
+        ("[cluster]\naddress = 3", "must be text"),
+        ('[cluster]\nallow_tcp = "yes"', "must be true or false"),
+        ('[cluster]\nmemory = "much"', 'for example "4 GB"'),
+    ],
+)
+def test_bad_settings_of_the_cluster_are_named(user_configuration: Path, text: str, says: str) -> None:
+    user_configuration.write_text(text)
+    with pytest.raises(AssayError, match=says):
+        choose_cluster(None)

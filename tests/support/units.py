@@ -1,0 +1,53 @@
+"""Functions that tests apply to units: workers import them, so they cannot stand in a test module."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from assay.errors import AssayError
+
+_prepared = 0
+
+
+def prepare() -> None:
+    global _prepared
+    _prepared += 1
+
+
+def times_prepared() -> tuple[int, int]:
+    """Return the process and how often it was prepared."""
+    return os.getpid(), _prepared
+
+
+def square(number: int) -> int:
+    if number < 0:
+        raise AssayError(f"{number} is negative")
+    return number * number
+
+
+def log_start(folder: Path, number: int, seconds: float) -> int:
+    """Note that a unit started, and take some time."""
+    with (folder / "started").open("a") as file:
+        file.write(f"{number} {os.getpid()}\n")
+    time.sleep(seconds)
+    return number
+
+
+def hang_in_first_process(folder: Path, number: int) -> int:
+    """Take forever in the process that comes first to the last unit, as on a machine that swaps."""
+    if number == 5:
+        try:
+            (folder / "first").touch(exist_ok=False)
+        except FileExistsError:
+            return number
+        time.sleep(600)
+    return number
+
+
+def die(number: int) -> int:
+    """End the process like a lack of memory does."""
+    if number == 3:
+        os.kill(os.getpid(), 9)
+    return number
