@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from assay.evaluate.storage.address import Address
-from support.processes import children
+from support.processes import children, is_alive
 
 OWNER, PASSWORD = "owner", "s3cret/owner"  # the password needs quoting in an address
 _QUOTED = PASSWORD.replace("/", "%2F")
@@ -84,10 +84,15 @@ class Cluster:
 
     def kill(self) -> None:
         """Kill the server and everything it started, as a power failure would."""
-        for child in children(self._server.pid):
-            os.kill(child, signal.SIGKILL)
-        self._server.kill()
+        self._server.send_signal(signal.SIGSTOP)  # it starts nothing more
+        killed = children(self._server.pid)
+        for process in (*killed, self._server.pid):
+            os.kill(process, signal.SIGKILL)
         self._server.wait()
+        while any(
+            is_alive(process) for process in killed
+        ):  # until then they hold the memory that the next server needs
+            time.sleep(0.01)
 
     def close(self) -> None:
         self._server.send_signal(signal.SIGQUIT)  # at once: the folder is removed anyway

@@ -19,6 +19,14 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def is_alive(pid: int) -> bool:
+    """True if a process exists and has not ended; one that nobody waited for has."""
+    try:
+        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def running(*words: str) -> list[int]:
     """The processes whose command line has all of these, one after the other."""
     wanted = "\0".join(words).encode()
