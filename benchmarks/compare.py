@@ -100,11 +100,11 @@ def build(path: Path, each: int) -> None:
         fill(store, golden, "b", random.Random("changed"))
 
 
-def timed(arguments: list[str], path: Path) -> tuple[float, float]:
+def timed(arguments: list[str], store: Path | str, folder: Path) -> tuple[float, float]:
     """Seconds and largest resident megabytes of one command in a process of its own."""
-    command = [sys.executable, "-m", "assay", "eval", *arguments, "--runs", str(path)]
+    command = [sys.executable, "-m", "assay", "eval", *arguments, "--runs", str(store)]
     started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=path.parent)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder)
     assert process.stderr is not None
     complaint = process.stderr.read().decode()
     _, status, usage = os.wait4(process.pid, 0)
@@ -132,7 +132,7 @@ def main() -> None:
         print(f"two runs of {given.each:,} queries, {path.stat().st_size / 1e6:,.0f} MB, {os.cpu_count()} cores\n")
         print(f"{'command':<24}{'seconds':>9}{'peak MB':>9}")
         for name, arguments in COMMANDS.items():
-            runs = [timed(arguments, path) for _ in range(given.repeat)]
+            runs = [timed(arguments, path, folder) for _ in range(given.repeat)]
             seconds, memory = statistics.median(run[0] for run in runs), max(run[1] for run in runs)
             figures[name] = {"seconds": round(seconds, 2), "peak_megabytes": round(memory)}
             print(f"{name:<24}{seconds:>9.2f}{memory:>9.0f}")

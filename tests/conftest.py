@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import support.property_tests  # noqa: F401  the profiles of hypothesis; `--hypo
 from assay.rank.engine import Engine
 from support.environment import isolate
 from support.paths import FIXTURES
+from support.postgres import Cluster
 from support.repository import Repository
 
 
@@ -26,6 +28,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Settle before any test module copies the environment."""
     home = isolate()
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    """A PostgreSQL server, started for the first test that needs it."""
+    with closing(Cluster()) as cluster:
+        yield cluster
 
 
 @pytest.fixture

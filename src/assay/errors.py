@@ -16,6 +16,7 @@ EXTRAS = {
     "cluster": ("distributed", "cryptography"),
     "docs": ("pypdfium2",),
     "mcp": ("mcp", "watchfiles"),
+    "postgres": ("psycopg[binary]",),
     "remote": ("fsspec",),
     "watch": ("watchfiles",),
     "web": ("starlette", "uvicorn", "watchfiles"),

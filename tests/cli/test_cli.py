@@ -475,7 +475,7 @@ def test_a_reader_that_stops_reading_is_no_error(repository: Repository) -> None
 
 def test_what_messages_say_to_install_is_what_the_extras_are() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    named = {name: tuple(re.findall(r"^[\w-]+", "\n".join(needs), re.M)) for name, needs in extras.items()}
+    named = {name: tuple(re.findall(r"^[\w-]+(?:\[\w+\])?", "\n".join(needs), re.M)) for name, needs in extras.items()}
     assert {name: needs for name, needs in named.items() if name != "dev"} == EXTRAS
 
 

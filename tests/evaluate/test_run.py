@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from assay.core.golden import Answer, Citation, Expected, GoldenQuery, GoldenSet, Hit, Response, Stage
+from assay.core.golden import Hit
 from assay.errors import AssayError
-from assay.evaluate.runs import NoSuchRun, RunInfo, RunStore
+from assay.evaluate.runs import NoSuchRun, RunStore
 from support.command import COMMAND, ENVIRONMENT
-from support.property_tests import examples
+from support.runs import GOLDEN, run_info
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, codes, messages, question, timeless
 
 MAIN = ("P@10", "R@10", "RR@10", "nDCG@10")
@@ -348,104 +346,6 @@ def test_a_file_that_may_not_grow_says_so_and_the_runs_in_it_stay(bench: Workben
 # --- the run file
 
 
-GOLDEN = GoldenSet((GoldenQuery("q", "text", (Expected("d", "doc"),)),), "golden", "pairs", "digest")
-
-
-def _info(run_id: str, **changed: Any) -> RunInfo:
-    facts: dict[str, Any] = {
-        "run_id": run_id, "created": "2026-01-01", "golden_hash": "digest", "system": "s", "matching": "doc", "level": "doc", "k": 10,
-    }  # fmt: skip
-    return RunInfo(**facts | changed)
-
-
-_TEXT = st.text(max_size=8)
-_HITS = st.builds(
-    Hit,
-    _TEXT.filter(bool),
-    _TEXT,
-    _TEXT,
-    _TEXT,
-    st.integers(0, 9),
-    st.integers(0, 9),
-    st.none() | st.floats(0, 1),
-    st.integers(0, 9),
-)
-_ANSWERS = st.none() | st.builds(
-    Answer, _TEXT, st.lists(st.builds(Citation, _TEXT, st.none() | st.booleans())).map(tuple), st.booleans()
-)
-_STAGES = st.lists(st.builds(Stage, _TEXT, st.lists(_TEXT).map(tuple), st.dictionaries(_TEXT, _TEXT)), max_size=2).map(
-    tuple
-)
-_RESPONSES = st.builds(
-    Response, st.lists(_HITS, max_size=4).map(tuple), _ANSWERS, st.none() | st.integers(0, 9), _STAGES,
-    st.dictionaries(_TEXT, st.integers(0, 9) | _TEXT, max_size=2), _TEXT, st.floats(0, 1e6),
-)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunStore]:
-    with RunStore.open(tmp_path_factory.mktemp("store") / "runs.db", write=True) as opened:
-        opened.start(_info("run"), GOLDEN)
-        yield opened
-
-
-@settings(max_examples=examples(60), deadline=None)
-@given(_RESPONSES)
-def test_a_response_is_read_as_it_was_stored(store: RunStore, response: Response) -> None:
-    store.record("run", [(0, "q", response, False)])
-    assert store.responses("run", 1) == [response]
-    assert store.responses_at("run", [0]) == [response]
-
-
-def test_a_golden_set_is_read_as_it_was_stored(store: RunStore) -> None:
-    expected = (Expected("a", "chunk", 2, "doc", 3, 4), Expected("b", "symbol", 0))
-    query = GoldenQuery("é", "t", expected, True, "easy", "c", ("x",), "n", "a", ("m",), ("f",), "r", "1234", "file:1")
-    golden = GoldenSet((query, GoldenQuery("plain", "p")), "there", "golden", "other")
-    info = store.start(_info("second", golden_hash="other"), golden)
-    assert store.golden(info) == golden
-    assert store.queries(info, [1, 0]) == [golden.queries[1], query]
-    assert store.repositories(info) == ["r", ""]
-
-
-def test_a_run_is_found_by_id_beginning_label_and_how_long_ago(tmp_path: Path) -> None:
-    with RunStore.open(tmp_path / "runs.db", write=True) as opened:
-        for number, (run_id, label) in enumerate(
-            [("20260101-aaa", "old"), ("20260102-bbb", "twice"), ("20260102-ccc", "twice")]
-        ):
-            opened.start(_info(run_id, label=label, created=f"2026-01-0{number + 1}"), GOLDEN)
-        names = {
-            "latest": "ccc",
-            "latest~1": "bbb",
-            "latest~2": "aaa",
-            "twice": "ccc",
-            "20260101": "aaa",
-            "20260102-b": "bbb",
-        }
-        assert {name: opened.find(name).run_id[-3:] for name in names} == names
-        for name, says in (
-            ("20260102", "is ambiguous: 20260102-bbb, 20260102-ccc"),
-            ("latest~3", "has only 3 runs"),
-            ("20260102-bbc", "Did you mean '20260102-bbb'"),
-            ("", "is ambiguous"),
-        ):
-            with pytest.raises(NoSuchRun, match=says):
-                opened.find(name)
-        # the same second, the same system: a number behind it
-        assert opened.start(_info("20260101-aaa"), GOLDEN).run_id == "20260101-aaa-2"
-
-
-def test_reading_works_where_nothing_may_be_written_and_writing_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "runs.db"
-    with RunStore.open(path, write=True) as opened:
-        opened.start(_info("run"), GOLDEN)
-    uri = f"file:{path}?mode=ro"
-    with RunStore.open(path) as opened:
-        assert [run.run_id for run in opened.runs()] == ["run"]
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
-            opened.update("run", label="x")
-    assert sqlite3.connect(uri, uri=True).execute("SELECT label FROM eval_runs").fetchone() == ("",)
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_file_is_refused_for_writing_only(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
@@ -453,7 +353,7 @@ def test_a_read_only_file_is_refused_for_writing_only(tmp_path: Path) -> None:
         pass
     path.chmod(0o400)
     with pytest.raises(AssayError, match="cannot write"), RunStore.open(path, write=True) as opened:
-        opened.start(_info("run"), GOLDEN)
+        opened.start(run_info("run"), GOLDEN)
     with RunStore.open(path) as opened:
         assert opened.runs() == []
 
@@ -461,7 +361,7 @@ def test_a_read_only_file_is_refused_for_writing_only(tmp_path: Path) -> None:
 def test_runs_can_be_read_after_a_writer_was_killed_in_the_middle(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     with RunStore.open(path, write=True) as opened:
-        opened.start(_info("run"), GOLDEN)
+        opened.start(run_info("run"), GOLDEN)
     code = (
         "import os, signal, sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None); db.execute('PRAGMA cache_size = 1')\n"
         "db.execute('BEGIN'); db.execute('UPDATE eval_runs SET label = ?', ('x' * 100_000,)); db.execute('PRAGMA cache_spill = 1')\n"
@@ -480,7 +380,7 @@ def locked(tmp_path: Path) -> Iterator[Path]:
     """A run file that another process holds for itself."""
     path = tmp_path / "runs.db"
     with RunStore.open(path, write=True) as opened:
-        opened.start(_info("run"), GOLDEN)
+        opened.start(run_info("run"), GOLDEN)
     code = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('BEGIN EXCLUSIVE'); print('held', flush=True); sys.stdin.read()"
     holder = subprocess.Popen([sys.executable, "-c", code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert holder.stdout is not None
@@ -492,7 +392,7 @@ def locked(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("write", [False, True])
 def test_a_locked_file_is_waited_for_and_then_named(locked: Path, write: bool) -> None:
     with pytest.raises(AssayError) as refused, RunStore.open(locked, write=write, wait=0.1) as opened:
-        opened.start(_info("other"), GOLDEN)
+        opened.start(run_info("other"), GOLDEN)
     assert f"{locked}: another process is writing to the run file. Try again" in str(refused.value)
 
 
@@ -514,7 +414,7 @@ def _newer(path: Path) -> None:
 
 def _damaged(path: Path) -> None:
     with RunStore.open(path, write=True) as opened:
-        opened.start(_info("run"), GOLDEN)
+        opened.start(run_info("run"), GOLDEN)
     path.write_bytes(path.read_bytes()[:100] + b"\xff" * 8192)
 
 

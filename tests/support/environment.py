@@ -21,6 +21,7 @@ _FOREIGN = (
     "NO_COLOR",
     "FORCE_COLOR",
     "PAGER",
+    "PG",
 )
 # an error in resolving a file is reported like any problem of that file; here it is a bug, and raised (index/resolve)
 _FIXED = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", "ASSAY_RAISE": "1"}

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import click
 
@@ -43,6 +43,22 @@ def cluster_option(function: F) -> F:
         help="Run on Dask workers: local, local:N, tcp://HOST:PORT, tls://HOST:PORT, or none. "
         "Default: [cluster] of the user configuration.",
     )(function)
+
+
+class StoreAddress(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """Parameter type: the address of a run store in PostgreSQL, as text, or the path of a run file."""
+
+    name = "store"
+    _file = click.Path(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Path | str:
+        from assay.evaluate.storage.address import is_postgres
+
+        is_text = isinstance(value, str) and is_postgres(value)
+        return cast("Path | str", value if is_text else self._file.convert(value, parameter, context))
+
+
+STORE = StoreAddress()
 
 
 def find_root(path: Path | None) -> Path:

@@ -13,10 +13,11 @@ from pathlib import Path
 import click
 
 from assay.api import Repository, Workspace
-from assay.cli.common import echo, echo_row, find_root, format_option, print_json
+from assay.cli.common import STORE, echo, echo_row, find_root, format_option, print_json
 from assay.cli.options import find_repository, open_repository, root_option, roots_options, server_options
 from assay.config.roots import workspace_around
 from assay.errors import AssayError, install
+from assay.evaluate.storage.address import configured_store
 from assay.serve.access import Access, listen
 from assay.serve.mcp.clients import CLIENTS, Change, Client, plan, write
 from assay.serve.mcp.conversation import UsageLog
@@ -41,10 +42,11 @@ from assay.system.files import FOLDER
 )
 @click.option(
     "--runs",
-    "runs_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Run store. Default: .assay/runs.db at the root; for several repositories, in the workspace folder.",
+    "runs_store",
+    type=STORE,
+    metavar="STORE",
+    help="Run store: a file, or postgresql://…. Default: ASSAY_STORE, the user's configuration, or .assay/runs.db at the "
+    "root; for several repositories, in the workspace folder.",
 )
 @server_options()
 def serve_command(
@@ -56,7 +58,7 @@ def serve_command(
     tokens_file: Path | None,
     audit_file: Path | None,
     names: tuple[str, ...],
-    runs_file: Path | None,
+    runs_store: Path | str | None,
     no_watch: bool,
 ) -> None:
     """Serve search, explanations, runs, comparisons and sweeps as web pages and an HTTP API (/openapi.json).
@@ -70,6 +72,7 @@ def serve_command(
     from assay.serve.web.bench import Bench
 
     access = Access(host, token, frozenset(name.lower() for name in names), _tokens(tokens_file))
+    store = runs_store or configured_store()
     repo = open_repository(roots, index_dir)
     repo.check_servable()
     repo.ignored_settings  # noqa: B018 (warns now, not with the first request)
@@ -77,8 +80,10 @@ def serve_command(
     with closing(listening), resident_of(repo, index_dir, not no_watch, partly=True) as resident:
         where = ", ".join(map(str, resident.roots))
         echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
-        runs = runs_file or _runs_folder(repo) / FOLDER / "runs.db"
-        run(application(Bench(resident, runs, AuditLog(audit_file) if audit_file else None), access), listening)
+        local = _runs_folder(repo) / FOLDER / "runs.db"
+        file, address = (store, "") if isinstance(store, Path) else (local, store or "")
+        bench = Bench(resident, file, AuditLog(audit_file) if audit_file else None, address)
+        run(application(bench, access), listening)
 
 
 def _tokens(file: Path | None) -> Tokens | None:

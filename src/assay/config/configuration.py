@@ -180,7 +180,9 @@ def load(root: Path | None) -> Configuration:
     if table is None and not own:
         return Configuration()
     problems: list[str] = []
-    below = _Parsed(user.path() if own else path, own, _USER_SECTIONS, problems)
+    user.store(own)
+    sections = {name: rows for name, rows in own.items() if name != user.STORE}
+    below = _Parsed(user.path() if own else path, sections, _USER_SECTIONS, problems)
     if user.SERVERS in own:
         user.read_servers(own)
     if cluster.SECTION in own:
@@ -274,6 +276,10 @@ def _parse_rows(rows: Mapping[str, Any], read: Callable[[str, Any], Any], proble
 
 
 def _section(path: Path, name: str, rows: Any, allowed: Collection[str]) -> dict[str, Any]:
+    if name == user.STORE:
+        raise AssayError(
+            f"{path}: a repository cannot choose the run store, which gets questions and code; set {name} in {user.path()}"
+        )
     require_name("section", name, allowed, str(path))
     if not isinstance(rows, dict):
         raise AssayError(f"{path}: [{name}] must be a table, not {rows!r}")

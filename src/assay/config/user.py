@@ -1,6 +1,7 @@
 """The user's configuration, `~/.config/assay/config.toml`, reading of settings files, and origins of servers.
 
 [context], [search], [ask]     the user's defaults, below the same sections of a repository's `assay.toml`
+store = "postgresql://…"       run store of `assay eval` and `assay serve`, instead of .assay/runs.db; first in the file
 [servers."api.example.com"]    https, default port; also "api.example.com:8443" or "http://10.0.0.5:8080"
 key_variable = "EXAMPLE_KEY"   environment variable with the key; it is sent to this server only
 allow_http = true              permits sending texts and the key unencrypted
@@ -23,6 +24,7 @@ from assay.system.files import TooLarge, read_regular
 
 NAME = "config.toml"
 SERVERS = "servers"  # section
+STORE = "store"  # setting outside of sections
 DIRECTORY_VARIABLE = "ASSAY_CONFIG_DIR"
 _XDG = "XDG_CONFIG_HOME"
 _DECISIONS = "trust"  # folder of trust decisions
@@ -80,6 +82,14 @@ def section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return a section of a table; empty if it is missing or not a table."""
     rows = table.get(name, {})
     return rows if isinstance(rows, dict) else {}
+
+
+def store(table: Mapping[str, Any]) -> str:
+    """Return the address of the run store; empty if there is none. Raises BadConfiguration."""
+    address = table.get(STORE, "")
+    if not isinstance(address, str):  # not repeated: it may contain a password
+        raise BadConfiguration([f'{path()}: {STORE} must be text, for example "postgresql://HOST/DATABASE"'])
+    return address
 
 
 def decision(file: Path) -> Path:

@@ -33,6 +33,7 @@ from assay.evaluate.run import STOP_AFTER, Plan, execute
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, main_measures, read_baseline, run_json, score_run, write_baseline
 from assay.evaluate.statistics import Paired
+from assay.evaluate.storage.address import is_postgres
 from assay.evaluate.systems import System, open_system
 from assay.system.files import FOLDER
 
@@ -101,7 +102,7 @@ def evaluate(
     `metrics` are those to show; `group="file"` counts results of one file as one; `timeout` is in seconds per query,
     `max_time` for the whole run (0: no limit). If the first `stop_after` queries all fail, the run is stopped and stays
     incomplete (0: never).
-    `store` is a run file, or a folder for `.assay/runs.db`, that also gets every response as it arrives. `root` is the
+    `store` is a run file, a folder for `.assay/runs.db`, or postgresql://…, that also gets every response as it arrives. `root` is the
     repository of a SPEC, by default the one around the current folder.
     """
     measures = _measures(metrics)
@@ -145,7 +146,9 @@ def _opened_store(store: str | os.PathLike[str] | None, write: bool = False) -> 
     return nullcontext(RunStore.in_memory()) if store is None else RunStore.open(_run_file(store), write)
 
 
-def _run_file(store: str | os.PathLike[str]) -> Path:
+def _run_file(store: str | os.PathLike[str]) -> Path | str:
+    if isinstance(store, str) and is_postgres(store):
+        return store
     path = Path(store)
     return path / _RUN_FILE if path.is_dir() else path
 
@@ -164,7 +167,7 @@ class Run:
 
     @classmethod
     def load(cls, store: str | os.PathLike[str] = ".", name: str = "latest") -> Self:
-        """Load a stored run by id, label, `latest` or `latest~1`; `store` is a run file or the folder of one."""
+        """Load a stored run by id, label, `latest` or `latest~1`; `store` is a run file, the folder of one, or postgresql://…."""
         with _opened_store(store) as runs:
             return cls.of(runs, runs.find(name))
 

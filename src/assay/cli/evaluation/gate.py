@@ -31,6 +31,7 @@ from assay.evaluate.gate import (
 )
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import read_baseline, score_run, write_baseline
+from assay.evaluate.storage.address import shown_store
 from assay.evaluate.systems import open_system
 from assay.evaluate.threshold import Advice, Point, advise, ask_confidences, threshold_curve, threshold_json
 from assay.text.display import counted
@@ -161,7 +162,7 @@ def gate_command(
     with runs.open(write=golden_path is not None) as store:
         info = _new_run(store, golden_path, spec, baseline, runs.root) if golden_path else store.find(run or "latest")
         gated = gate_run(store, info, rules, baseline, runs.root, force)
-    advice = "" if gated.comparison is None or gated.passed else _renewal_hint(info.run_id, runs.file)
+    advice = "" if gated.comparison is None or gated.passed else _renewal_hint(info.run_id, runs.option)
     if junit_file:
         write_output(junit_file, junit(gated.scores, gated.checks))
     if github or os.environ.get("GITHUB_ACTIONS") == "true":
@@ -179,8 +180,8 @@ def _new_run(store: RunStore, golden_path: Path, spec: str, baseline: str | None
     return begin(store, golden, comparable_plan(golden, baseline, root), open_system(spec, root=root), root).info
 
 
-def _renewal_hint(run: str, runs_file: Path | None) -> str:
-    runs_argument = f" --runs {runs_file}" if runs_file else ""
+def _renewal_hint(run: str, store: Path | str | None) -> str:
+    runs_argument = f" --runs {shown_store(store)}" if store else ""
     return f"If this is intended, renew the baseline and commit it: assay eval baseline set {run}{runs_argument}"
 
 

@@ -11,11 +11,12 @@ from typing import Any, Protocol
 
 import click
 
-from assay.cli.common import Bar, echo, find_root, format_option
+from assay.cli.common import STORE, Bar, echo, find_root, format_option
 from assay.core.cautions import Caution
 from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.runs import RunStore
 from assay.evaluate.selection import Selection
+from assay.evaluate.storage.address import configured_store
 from assay.system.files import FOLDER, place_in
 
 
@@ -36,18 +37,20 @@ class Runs:
     """The root of a command and its run store."""
 
     root: Path
-    file: Path | None = None  # --runs
+    option: Path | str | None = None  # --runs
 
     @property
-    def path(self) -> Path:
-        return self.file or self.root / FOLDER / "runs.db"
+    def address(self) -> Path | str:
+        """The store of --runs, of ASSAY_STORE or the user's configuration, or the file of the repository."""
+        return self.option or configured_store() or self.root / FOLDER / "runs.db"
 
     def open(self, write: bool = False) -> AbstractContextManager[RunStore]:
-        return RunStore.open(self.path, write)
+        return RunStore.open(self.address, write)
 
     def folder(self, *parts: str) -> Path:
-        """Return a folder beside the run store; in `.assay`, no part may be a link or another user's."""
-        return place_in(self.root / FOLDER, *parts) if self.file is None else self.file.parent.joinpath(*parts)
+        """Return a folder beside the run file; in `.assay`, no part may be a link or another user's."""
+        beside = self.option.parent if isinstance(self.option, Path) else None
+        return place_in(self.root / FOLDER, *parts) if beside is None else beside.joinpath(*parts)
 
 
 # kinds of options
@@ -149,7 +152,14 @@ measures = repeated(
     help="A measure such as nDCG@10, P(rel=2)@5, AP; may be repeated. Default: the standard ones.",
 )
 root = path("--root", metavar="DIR", help="The repository. Default: the one that contains the current folder.")
-_runs = path("--runs", "runs_file", type=FILE, help="The run store. Default: .assay/runs.db at the root.")
+_runs = click.option(
+    "--runs",
+    "runs_store",
+    type=STORE,
+    metavar="STORE",
+    help="The run store: a file, or postgresql://…. Default: ASSAY_STORE, the user's configuration, or .assay/runs.db "
+    "at the root.",
+)
 
 
 def store(function: Callable[..., None]) -> Callable[..., None]:
@@ -159,8 +169,8 @@ def store(function: Callable[..., None]) -> Callable[..., None]:
     @_runs
     @format_option
     @functools.wraps(function)
-    def with_runs(*arguments: Any, root: Path | None, runs_file: Path | None, **options: Any) -> None:
-        function(*arguments, runs=Runs(find_root(root), runs_file), **options)
+    def with_runs(*arguments: Any, root: Path | None, runs_store: Path | str | None, **options: Any) -> None:
+        function(*arguments, runs=Runs(find_root(root), runs_store), **options)
 
     return with_runs
 

@@ -295,7 +295,7 @@ def sweep_command(
     plan = Plan(matcher_for(golden, matching), k, corpus=str(corpus.resolve()) if corpus else "")
     with progress_bar() as bar:
         sweep = run(
-            configurations, golden, plan, runs.root, runs.path, corpus=corpus, jobs=jobs, cluster=chosen_cluster,
+            configurations, golden, plan, runs.root, runs.address, corpus=corpus, jobs=jobs, cluster=chosen_cluster,
             limit=under, timeout=timeout, fresh=fresh, progress=bar,
         )  # fmt: skip
     report, saved = save(sweep, output or runs.folder("sweeps", sweep.id))

@@ -297,7 +297,7 @@ def run(
     golden: GoldenSet,
     plan: Plan,
     root: Path,
-    runs: Path,
+    runs: Path | str,
     progress: Progress,
     *,
     corpus: Path | None = None,

@@ -33,7 +33,7 @@ class Task:
     golden: GoldenSet
     plan: Plan
     root: Path
-    runs: Path
+    runs: Path | str  # address of the store
     corpus: Path | None = None
     timeout: float = 60.0
     fresh: bool = False  # repeat queries that were answered before
@@ -152,7 +152,7 @@ def finished_runs(tasks: Sequence[Task]) -> dict[str, list[RunInfo]]:
     """Return the runs, by task, that answered every query; a worker knows whether its system is still the same."""
     finished: dict[str, list[RunInfo]] = {task.name: [] for task in tasks}
     first = tasks[0]
-    if first.fresh or not first.runs.exists():
+    if first.fresh or (isinstance(first.runs, Path) and not first.runs.exists()):
         return finished
     with RunStore.open(first.runs) as store:
         if not store.like(first.golden):

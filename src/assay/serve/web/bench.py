@@ -80,8 +80,9 @@ class Bench:
     """Data sources of the web server. `using` leases a repository to the calling thread."""
 
     resident: Resident | WorkspaceResident
-    runs_file: Path
+    runs_file: Path  # sweeps are beside it
     audit: AuditLog | None = None
+    store: str = ""  # address of a team's run store, which replaces the file
     _answers: AnswerCache = field(default_factory=AnswerCache)
 
     @property
@@ -180,11 +181,11 @@ class Bench:
 
     @property
     def has_runs(self) -> bool:
-        return self.runs_file.exists()
+        return bool(self.store) or self.runs_file.exists()
 
     @contextmanager
     def runs(self) -> Iterator[RunStore]:
-        with RunStore.open(self.runs_file, wait=_RUNS_LOCK_SECONDS) as store:
+        with RunStore.open(self.store or self.runs_file, wait=_RUNS_LOCK_SECONDS) as store:
             yield store
 
     # sweeps

@@ -95,7 +95,7 @@ def heading(title: str, *about: Child) -> Markup:
 
 def stored_heading(bench: Bench, title: str, *about: Child) -> Markup:
     """Render the heading of a page of stored data; for several repositories it names the folder."""
-    if not bench.multi_repo:
+    if not bench.multi_repo or bench.store:
         return heading(title, *about)
     folder = element("code", str(bench.runs_file.parent))
     location = ["Stored for the workspace in ", folder, "; to see those of one repository, serve it alone."]

@@ -1,0 +1,200 @@
+"""Commands for run stores: init and migrate (PostgreSQL, by its owner), copy, check, prune (any store)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from assay.cli.common import STORE, Bar, echo, echo_row, find_root, format_option, print_json
+from assay.cli.evaluation.options import Runs, root
+from assay.errors import AssayError
+from assay.evaluate.runs import RunStore
+from assay.evaluate.storage import require_driver
+from assay.evaluate.storage.address import Address, configured_store, is_postgres, shown_store
+from assay.evaluate.upkeep import check_runs, copy_runs, prune_runs, select_runs
+from assay.text.display import counted
+
+if TYPE_CHECKING:
+    import psycopg
+
+_OK, _PROBLEMS = 0, 1  # exit codes
+
+_address = click.argument("address", required=False, default="")
+_runs_option = click.option(
+    "--runs",
+    "store",
+    type=STORE,
+    metavar="STORE",
+    help="The run store. Default: ASSAY_STORE, the user's configuration, or .assay/runs.db at the root.",
+)
+_names = click.option("--run", "names", multiple=True, metavar="RUN", help="Only this run. May be repeated.")
+
+
+@click.group("store")
+def store_command() -> None:
+    """Set up and maintain run stores: PostgreSQL for a team, or an SQLite file (.assay/runs.db).
+
+    An address is postgresql://USER@HOST:PORT/DATABASE?project=NAME with any parameters of libpq (sslmode, sslrootcert,
+    passfile, …). Keep passwords in ~/.pgpass or PGPASSWORD: other users of the machine can read a command line.
+    """
+
+
+@store_command.command("init")
+@_address
+@format_option
+def store_init_command(address: str, form: str) -> None:
+    """Create the tables in ADDRESS, its project, and the project's two roles, a reader and a writer.
+
+    ADDRESS is that of the owner of the database, who may create roles. Default: the configured store.
+    Repeat it with another project to add one.
+    """
+    place = _postgres(address)
+    with _owner(place) as connection:
+        from assay.evaluate.storage.schema import add_project, migrate
+
+        applied = migrate(connection)
+        added = add_project(connection, place)
+    if form == "json":
+        roles = {"reader": place.reader, "writer": place.writer}
+        print_json({"store": str(place), "project": place.project, "added": added, "migrations": applied, **roles})
+        return
+    echo(f"{place}: {'added' if added else 'already has'} project {place.project}")
+    echo("let people in, as the owner of the database:")
+    echo(f"  CREATE ROLE ada LOGIN PASSWORD '…'; GRANT \"{place.writer}\" TO ada;   -- reads and writes")
+    echo(f"  CREATE ROLE ben LOGIN PASSWORD '…'; GRANT \"{place.reader}\" TO ben;   -- only reads")
+
+
+@store_command.command("migrate")
+@_address
+@format_option
+def store_migrate_command(address: str, form: str) -> None:
+    """Update the tables in ADDRESS to this version of assay. Other processes wait; an error changes nothing."""
+    place = _postgres(address)
+    with _owner(place) as connection:
+        from assay.evaluate.storage.schema import MIGRATIONS, migrate
+
+        applied = migrate(connection)
+    if form == "json":
+        print_json({"store": str(place), "migrations": applied, "version": len(MIGRATIONS)})
+    else:
+        done = f"applied {counted(len(applied), 'migration')}" if applied else "up to date"
+        echo(f"{place}: {done} (format {len(MIGRATIONS)})")
+
+
+@store_command.command("copy")
+@click.argument("source", type=STORE)
+@click.argument("dest", type=STORE)
+@_names
+@format_option
+def store_copy_command(source: Path | str, dest: Path | str, names: tuple[str, ...], form: str) -> None:
+    """Copy runs from SOURCE to DEST with all they consist of; each is a file or an address.
+
+    What is already there is not copied again, and a run that was resumed since is brought up to date.
+    """
+    with RunStore.open(source) as origin, RunStore.open(dest, write=True) as target:
+        runs = select_runs(origin, names)
+        with _progress("copying", len(runs)) as advance:
+            copied = copy_runs(origin, target, runs, advance)
+    new = [run for run in copied if run.new]
+    if form == "json":
+        rows = [{"run_id": run.run_id, "stored_as": run.stored_as, "new": run.new} for run in copied]
+        print_json({"source": shown_store(source), "dest": shown_store(dest), "runs": rows})
+        return
+    echo(f"copied {counted(len(new), 'run')} to {shown_store(dest)}; {len(copied) - len(new)} were there")
+    for run in new:
+        if run.stored_as != run.run_id:
+            echo_row(f"  {run.run_id} is stored as {run.stored_as}: another run has its id")
+
+
+@store_command.command("check")
+@_runs_option
+@root
+@_names
+@click.option("--against", type=STORE, metavar="STORE", help="Also compare every run with its copy in this store.")
+@format_option
+def store_check_command(
+    store: Path | str | None, root: Path | None, names: tuple[str, ...], against: Path | str | None, form: str
+) -> None:
+    """Check that every run is whole: its golden set, the number of its responses, its judged arrays.
+
+    Exit code 1 if a run is not, or if --against has no equal copy of it.
+    """
+    runs = Runs(find_root(root), store)
+    with runs.open() as opened, RunStore.open(against) if against else nullcontext() as other:
+        selected = select_runs(opened, names)
+        with _progress("checking", len(selected)) as advance:
+            checked = check_runs(opened, selected, other, advance)
+        size = opened.size()
+    bad = [run for run in checked if run.problems]
+    responses = sum(run.responses for run in checked)
+    if form == "json":
+        rows = [
+            {"run_id": run.run_id, "responses": run.responses, "digest": run.digest, "problems": list(run.problems)}
+            for run in checked
+        ]
+        print_json({"store": shown_store(runs.address), "bytes": size, "responses": responses, "runs": rows})
+    else:
+        for run in bad:
+            for problem in run.problems:
+                echo(f"{run.run_id}: {problem}")
+        verdict = f"{len(bad)} with problems" if bad else "all whole"
+        counts = f"{counted(len(checked), 'run')}, {counted(responses, 'response')}, {size / 1e6:.1f} MB"
+        echo(f"{shown_store(runs.address)}: {counts}: {verdict}")
+    raise click.exceptions.Exit(_PROBLEMS if bad else _OK)
+
+
+@store_command.command("prune")
+@_runs_option
+@root
+@click.option(
+    "--days", type=click.FloatRange(min=0), required=True, help="Delete runs that were made more than so many days ago."
+)
+@click.option("--keep", multiple=True, metavar="RUN", help="Keep this run. May be repeated.")
+@click.option("--dry-run", is_flag=True, help="Print what would be deleted; delete nothing.")
+@format_option
+def store_prune_command(
+    store: Path | str | None, root: Path | None, days: float, keep: tuple[str, ...], dry_run: bool, form: str
+) -> None:
+    """Delete old runs with their responses, and golden sets that no run uses any more.
+
+    Runs with a label, the run of eval/baseline.json at the root, and those of --keep stay.
+    """
+    runs = Runs(find_root(root), store)
+    with runs.open(write=not dry_run) as opened:
+        old = prune_runs(opened, days, keep, runs.root, dry_run)
+        left = len(opened.runs()) - (len(old) if dry_run else 0)
+    if form == "json":
+        print_json({"store": shown_store(runs.address), "deleted": [run.run_id for run in old], "kept": left})
+        return
+    for run in old:
+        echo_row(f"{run.run_id}  {run.created}  {run.system}")
+    echo(f"{'would delete' if dry_run else 'deleted'} {counted(len(old), 'run')}, {left} stay")
+
+
+def _postgres(text: str) -> Address:
+    """Return the PostgreSQL store that a command names, or the configured one."""
+    address = text or configured_store() or ""
+    if not isinstance(address, str) or not is_postgres(address):
+        raise AssayError("name a store in PostgreSQL: postgresql://USER@HOST/DATABASE?project=NAME, or set ASSAY_STORE")
+    require_driver()
+    return Address.parse(address)
+
+
+@contextmanager
+def _owner(address: Address) -> Iterator[psycopg.Connection]:
+    """Connect as the login of an address, without a role of its project."""
+    from assay.evaluate.storage.postgres import connect, translated
+
+    with translated(address), connect(address) as connection:
+        yield connection
+
+
+@contextmanager
+def _progress(stage: str, total: int) -> Iterator[Callable[[], None]]:
+    with Bar() as bar:
+        bar.start(stage, total)
+        yield bar.advance

@@ -1,0 +1,148 @@
+"""Tables, roles and policies of the PostgreSQL store: numbered migrations, applied by the owner of the database.
+
+Every row belongs to a project. A project has two roles that nobody logs in as: its reader and its writer. Row-level
+security shows a role the rows of the projects it is a member of, and the owner is no exception, so that no statement
+has to name the project and none can forget to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assay.errors import AssayError
+from assay.evaluate.storage import KEYS
+from assay.evaluate.storage.address import Address
+
+if TYPE_CHECKING:
+    import psycopg
+
+# types of the columns that bulk writes fill; binary COPY converts nothing by itself
+TYPES = {
+    "eval_query_results": {
+        "run_id": "text", "position": "int8", "query_id": "text", "hits": "bytea", "answer": "bytea", "trace": "bytea",
+        "config": "bytea", "tokens": "int8", "latency_ms": "float8", "error": "text", "unstable": "bool",
+    },
+    "eval_judged": {
+        "run_id": "text", "matching": "text", "version": "int8", "name": "text", "kind": "text", "data": "bytea",
+    },
+}  # fmt: skip
+
+_ADVISORY_LOCK = 0x6173736179  # "assay": one migration at a time in a database
+
+_FIRST = """
+CREATE TABLE assay.projects (project text COLLATE "C" PRIMARY KEY, reader name NOT NULL UNIQUE, writer name NOT NULL UNIQUE);
+
+CREATE FUNCTION assay.readable() RETURNS text[] LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+    SELECT coalesce(array_agg(p.project), '{}') FROM assay.projects p JOIN pg_roles r ON r.rolname = p.reader
+    WHERE pg_has_role(r.oid, 'usage')
+$$;
+CREATE FUNCTION assay.writable() RETURNS text[] LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+    SELECT coalesce(array_agg(p.project), '{}') FROM assay.projects p JOIN pg_roles r ON r.rolname = p.writer
+    WHERE pg_has_role(r.oid, 'usage')
+$$;
+
+CREATE TABLE assay.eval_golden (
+    project text COLLATE "C" NOT NULL REFERENCES assay.projects, golden text COLLATE "C", digest text, path text, format text, queries bytea,
+    PRIMARY KEY (project, golden)
+);
+CREATE TABLE assay.eval_runs (
+    project text COLLATE "C" NOT NULL, run_id text COLLATE "C", created text COLLATE "C", finished text, status text, label text,
+    golden_hash text, golden text COLLATE "C", system text, config text, matching text, level text, k int8, depth int8, budget int8,
+    repeat int8, answers bool, corpus text, index_fingerprint text, chunker_version text, versions text, environment text,
+    warnings text, aggregate_json text, number int8 GENERATED ALWAYS AS IDENTITY,
+    PRIMARY KEY (project, run_id), FOREIGN KEY (project, golden) REFERENCES assay.eval_golden
+);
+CREATE INDEX eval_runs_by_golden ON assay.eval_runs (project, golden);
+CREATE TABLE assay.eval_query_results (
+    project text COLLATE "C" NOT NULL, run_id text COLLATE "C", position int8, query_id text, hits bytea, answer bytea, trace bytea,
+    config bytea, tokens int8, latency_ms float8, error text, unstable bool,
+    PRIMARY KEY (project, run_id, position), FOREIGN KEY (project, run_id) REFERENCES assay.eval_runs
+);
+CREATE TABLE assay.eval_judged (
+    project text COLLATE "C" NOT NULL, run_id text COLLATE "C", matching text, version int8, name text, kind text, data bytea,
+    PRIMARY KEY (project, run_id, matching, name), FOREIGN KEY (project, run_id) REFERENCES assay.eval_runs
+);
+"""
+
+# The functions stand in a sub-query so that they are called once per statement, not once per row.
+_POLICIES = """
+ALTER TABLE assay.{table} ENABLE ROW LEVEL SECURITY;
+ALTER TABLE assay.{table} FORCE ROW LEVEL SECURITY;
+CREATE POLICY readers ON assay.{table} FOR SELECT USING (project = ANY ((SELECT assay.readable())::text[]));
+CREATE POLICY inserts ON assay.{table} FOR INSERT WITH CHECK (project = ANY ((SELECT assay.writable())::text[]));
+CREATE POLICY updates ON assay.{table} FOR UPDATE USING (project = ANY ((SELECT assay.writable())::text[]));
+CREATE POLICY deletes ON assay.{table} FOR DELETE USING (project = ANY ((SELECT assay.writable())::text[]));
+"""
+
+# A migration never changes; the next one is appended.
+MIGRATIONS = (_FIRST + "".join(_POLICIES.format(table=table) for table in KEYS),)
+
+_CREATE_ROLE = """
+DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = {name}) THEN CREATE ROLE {role} NOLOGIN; END IF;
+END $$
+"""
+_GRANTS = """
+GRANT {reader} TO {writer};
+GRANT {writer} TO CURRENT_USER;
+GRANT USAGE ON SCHEMA assay TO {reader};
+GRANT SELECT ON ALL TABLES IN SCHEMA assay TO {reader};
+GRANT INSERT, UPDATE, DELETE ON assay.eval_golden, assay.eval_runs, assay.eval_query_results, assay.eval_judged TO {writer};
+"""
+
+
+def migrate(connection: psycopg.Connection) -> list[int]:
+    """Apply the migrations that are missing, all or none, one process at a time; return their numbers."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ADVISORY_LOCK,))
+        connection.execute("CREATE SCHEMA IF NOT EXISTS assay")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS assay.migrations (number int8 PRIMARY KEY, applied timestamptz DEFAULT now())"
+        )
+        applied = version(connection)
+        _require_not_newer(applied)
+        missing = range(applied + 1, len(MIGRATIONS) + 1)
+        for number in missing:
+            connection.execute(MIGRATIONS[number - 1].encode())
+            connection.execute("INSERT INTO assay.migrations (number) VALUES (%s)", (number,))
+    return list(missing)
+
+
+def add_project(connection: psycopg.Connection, address: Address) -> bool:
+    """Create the project of an address with its two roles, or repair their rights; return True if it is new."""
+    from psycopg import sql
+
+    roles = {"reader": sql.Identifier(address.reader), "writer": sql.Identifier(address.writer)}
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ADVISORY_LOCK,))
+        for name in (address.reader, address.writer):
+            connection.execute(sql.SQL(_CREATE_ROLE).format(name=sql.Literal(name), role=sql.Identifier(name)))
+        added = connection.execute(
+            "INSERT INTO assay.projects VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+            (address.project, address.reader, address.writer),
+        )
+        connection.execute(sql.SQL(_GRANTS).format(**roles))
+    return added.rowcount > 0
+
+
+def version(connection: psycopg.Connection) -> int:
+    """Return the number of the last migration."""
+    row = connection.execute("SELECT coalesce(max(number), 0) FROM assay.migrations").fetchone()
+    return int(row[0]) if row else 0
+
+
+def require_current(applied: int) -> None:
+    """Raise AssayError unless the database has exactly the tables of this version of assay."""
+    _require_not_newer(applied)
+    if applied < len(MIGRATIONS):
+        raise AssayError(
+            f"the store has format {applied}, this version of assay needs {len(MIGRATIONS)}. "
+            "Its owner updates it with: assay store migrate ADDRESS"
+        )
+
+
+def _require_not_newer(applied: int) -> None:
+    if applied > len(MIGRATIONS):
+        raise AssayError(
+            f"the store has format {applied}, this version of assay reads {len(MIGRATIONS)}. Use a newer assay."
+        )

@@ -1,0 +1,127 @@
+"""A PostgreSQL server of the tests' own: a cluster in a temporary folder, on loopback, that ends with the tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from assay.evaluate.storage.address import Address
+from support.processes import children
+
+OWNER, PASSWORD = "owner", "s3cret/owner"  # the password needs quoting in an address
+_QUOTED = PASSWORD.replace("/", "%2F")
+_STARTS_WITHIN = 60.0  # seconds; two are usual, a loaded machine takes longer
+
+
+@cache
+def binaries() -> Path | None:
+    """The folder of `initdb` and `postgres`: on PATH, or Debian's newest."""
+    if on_path := shutil.which("initdb"):
+        return Path(on_path).resolve().parent
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    return found[-1].parent if found else None
+
+
+class Cluster:
+    """One server process. Passwords are checked over TCP; `durable` is for tests of crashes."""
+
+    def __init__(self, durable: bool = False) -> None:
+        folder = binaries()
+        if folder is None:
+            pytest.skip("PostgreSQL's server programs are not installed (initdb)")
+        pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
+        self._programs = folder
+        # short, because the path of a socket has at most 107 bytes; outside of pytest's folder, which is its user's own
+        self.folder = Path(tempfile.mkdtemp(prefix="assay-pg-", dir="/tmp"))
+        # PostgreSQL refuses to run as root
+        self._user: dict[str, object] = (
+            {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+        )
+        password = self.folder / "password"
+        password.write_text(PASSWORD)
+        if self._user:
+            for path in (self.folder, password):
+                shutil.chown(path, "postgres", "postgres")
+        command = [folder / "initdb", "-D", self.folder / "data", "-U", OWNER, "-N", "-E", "UTF8", "--no-locale"]
+        command += ["--auth-local=trust", "--auth-host=scram-sha-256", f"--pwfile={password}"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **self._user)  # type: ignore[call-overload]
+        self._settings = {"fsync": "on" if durable else "off", "synchronous_commit": "on" if durable else "off"}
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self._databases = 0
+        self.start()
+
+    def start(self) -> None:
+        settings = self._settings | {
+            "listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.folder,
+            "max_connections": 60, "shared_buffers": "32MB", "dynamic_shared_memory_type": "mmap",
+        }  # fmt: skip
+        command = [str(self._programs / "postgres"), "-D", str(self.folder / "data")]
+        command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as log:
+            self._server = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, **self._user)  # type: ignore[call-overload]
+        import psycopg
+
+        deadline = time.monotonic() + _STARTS_WITHIN
+        while True:
+            try:
+                psycopg.connect(self.address("postgres")).close()
+                return
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline or self._server.poll() is not None:
+                    raise AssertionError((self.folder / "log").read_text()) from None
+                time.sleep(0.05)
+
+    def kill(self) -> None:
+        """Kill the server and everything it started, as a power failure would."""
+        for child in children(self._server.pid):
+            os.kill(child, signal.SIGKILL)
+        self._server.kill()
+        self._server.wait()
+
+    def close(self) -> None:
+        self._server.send_signal(signal.SIGQUIT)  # at once: the folder is removed anyway
+        try:
+            self._server.wait(30)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def address(self, database: str, login: str = f"{OWNER}:{_QUOTED}", project: str = "") -> str:
+        return f"postgresql://{login}@127.0.0.1:{self.port}/{database}" + (f"?project={project}" if project else "")
+
+    def new_database(self) -> str:
+        """Make an empty database and return its name."""
+        import psycopg
+
+        self._databases += 1
+        name = f"d{self._databases}"
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        return name
+
+
+def new_postgres_store(cluster: Cluster, project: str = "shop") -> str:
+    """Make a store with one project in a new database; return its address, as its owner."""
+    database = cluster.new_database()
+    add_project(cluster.address(database, project=project))
+    return cluster.address(database, project=project)
+
+
+def add_project(address: str) -> None:
+    from assay.evaluate.storage import postgres, schema
+
+    place = Address.parse(address)
+    with postgres.connect(place) as connection:
+        schema.migrate(connection)
+        schema.add_project(connection, place)
