@@ -35,6 +35,16 @@ def format_option(function: F) -> F:
     )(function)
 
 
+def cluster_option(function: F) -> F:
+    """Add --cluster; `assay.config.cluster.choose_cluster` reads it."""
+    return click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Run on Dask workers: local, local:N, tcp://HOST:PORT, tls://HOST:PORT, or none. "
+        "Default: [cluster] of the user configuration.",
+    )(function)
+
+
 class StoreAddress(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
     """Parameter type: the address of a run store in PostgreSQL, as text, or the path of a run file."""
 
@@ -49,16 +59,6 @@ class StoreAddress(click.ParamType):  # type: ignore[type-arg]  # generic since 
 
 
 STORE = StoreAddress()
-
-
-def cluster_option(function: F) -> F:
-    """Add --cluster; `assay.config.cluster.choose_cluster` reads it."""
-    return click.option(
-        "--cluster",
-        metavar="ADDRESS",
-        help="Run on Dask workers: local, local:N, tcp://HOST:PORT, tls://HOST:PORT, or none. "
-        "Default: [cluster] of the user configuration.",
-    )(function)
 
 
 def find_root(path: Path | None) -> Path:
