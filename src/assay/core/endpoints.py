@@ -67,7 +67,7 @@ def parse_endpoint(text: str) -> Endpoint:
 
 def _marked(text: str) -> str:
     """Replace parameters of every syntax."""
-    return _PARAMETER.sub(lambda found: REST if found["rest"] else PARAMETER, text)
+    return _PARAMETER.sub(lambda parameter: REST if parameter["rest"] else PARAMETER, text)
 
 
 def _segment(text: str) -> str:
@@ -132,17 +132,17 @@ def match(endpoint: Endpoint, route: Endpoint) -> float:
     if endpoint.verb and route.verb and endpoint.verb != route.verb:
         return 0.0
     confidence = EXACT if endpoint.verb == route.verb else EXACT * VERB_UNKNOWN
-    ours, theirs = endpoint.segments, route.segments
-    if len(ours) != len(theirs):
-        shorter = ours if len(ours) < len(theirs) else theirs
-        if len(ours) < len(theirs) and not endpoint.is_open and endpoint.host != PARAMETER:
+    sent, declared = endpoint.segments, route.segments
+    if len(sent) != len(declared):
+        shorter = sent if len(sent) < len(declared) else declared
+        if len(sent) < len(declared) and not endpoint.is_open and endpoint.host != PARAMETER:
             return 0.0
         if not any(segment not in (PARAMETER, REST) for segment in shorter):
             return 0.0
         confidence *= WITHOUT_PREFIX / EXACT
-        ours, theirs = ours[len(ours) - len(shorter) :], theirs[len(theirs) - len(shorter) :]
-    for segment, declared in zip(ours, theirs, strict=True):
-        if segment == declared or declared in (PARAMETER, REST):
+        sent, declared = sent[len(sent) - len(shorter) :], declared[len(declared) - len(shorter) :]
+    for segment, pattern in zip(sent, declared, strict=True):
+        if segment == pattern or pattern in (PARAMETER, REST):
             continue
         if segment != PARAMETER:
             return 0.0

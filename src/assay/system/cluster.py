@@ -96,11 +96,11 @@ def software() -> Mapping[str, str]:
     return versions
 
 
-def _differences(place: str, theirs: object) -> str:
+def _differences(place: str, versions: object) -> str:
     """Describe how the software of a process differs from ours; empty if it does not."""
-    if not isinstance(theirs, Mapping):
-        return f"{place} cannot import assay {__version__} ({str(theirs).splitlines()[0] if str(theirs) else theirs!r})"
-    pairs = [(name, version, theirs.get(name, "none")) for name, version in software().items()]
+    if not isinstance(versions, Mapping):
+        return f"{place} cannot import assay {__version__} ({str(versions).splitlines()[0] if str(versions) else versions!r})"
+    pairs = [(name, version, versions.get(name, "none")) for name, version in software().items()]
     listed = ", ".join(f"{name} {other} instead of {version}" for name, version, other in pairs if other != version)
     return f"{place} has {listed}" if listed else ""
 

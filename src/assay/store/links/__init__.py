@@ -56,13 +56,13 @@ class Links:
 
     def about(self, id: str, types: Collection[str] | None = None) -> Sequence[Link]:
         """Return the links with an item, or a name, at either end; of some types only, if given."""
-        asked = {
+        on_demand = {
             link
             for source in self._on_demand
             if source.about and (types is None or not source.types.isdisjoint(types))
             for link in source.about(self._index, id)
         }
-        links = [*self._by_end.get(id, ()), *sorted(asked)]
+        links = [*self._by_end.get(id, ()), *sorted(on_demand)]
         return links if types is None else [link for link in links if link.type in types]
 
     def deployments(self, path: str) -> Sequence[Link]:
