@@ -19,11 +19,11 @@ import numpy as np
 
 import assay
 from assay.search.embed.embedders import GENERAL
-from assay.search.embed.general import load_table
 from assay.search.embed.vector_index import prepare
 from assay.search.search import Search
 from assay.store import passages
 from assay.store.passages import ChunkedDocument, PassageFacts, Passages
+from assay.store.word_vectors import load_table
 from assay.text.terms import stem
 
 CHUNKER = "structure:512"

@@ -54,6 +54,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "hand-tuned score": ("score", "direct"),
     "terms": ("lexical place", "found", "in path", "in signature", "in identifiers", "in literals"),
     "names": ("name precision", "name length", "name phrase", "name position", "whole name", "file name", "own file"),
+    "meaning": (
+        "meaning", "meaning, relative", "meaning place", "file meaning", "container meaning",
+        "similar name", "similar name, relative", "similar task",
+    ),
     "central types": ("container central", "file central", "works on central"),
     "graph": ("walk", "walk place", "calls results", "linked", "tested", "used", "authority", "uses"),
     "container": ("container terms", "container lexical", "family terms", "best member", "siblings"),

@@ -1,4 +1,4 @@
-"""Train the table of word vectors that ships with assay (src/assay/search/embed/words.npz).
+"""Train the table of word vectors that ships with assay (src/assay/store/words.npz).
 
     python scripts/train_word_vectors.py --model FOLDER --clones FOLDER… [--phrases FILE…] --work FOLDER --out words.npz
 
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.search.embed.general import WordTable, tokens
+from assay.store.word_vectors import WordTable, tokens
 from assay.text.terms import COMMON, pieces, stem, words
 
 Rows = NDArray[np.float32]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from assay.errors import AssayError
 from assay.search.embed import embedder
-from assay.search.embed.general import TABLE, WordEmbedder, load_table, tokens
+from assay.search.embed.general import WordEmbedder
+from assay.store.word_vectors import TABLE, load_table, tokens
 
 # each with a synonym and a word of another field
 SYNONYMS = [

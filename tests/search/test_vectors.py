@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.search.embed import Nearest, Role, Vectors, embed_all
-from assay.search.embed.embedders import text_hash, unit
+from assay.search.embed.embedders import text_hash
 from assay.store import vectors
 from assay.store.vectors import VectorStore
+from assay.store.word_vectors import unit
 from support.command import ENVIRONMENT
 from support.property_tests import examples
 

@@ -14,6 +14,7 @@ from assay.rank.descriptions import ItemDescription, mentions_support
 from assay.rank.groups import GroupEvidence
 from assay.rank.ranking import Ranking
 from assay.rank.signals.central import central_types
+from assay.rank.similarity import Similarity
 from assay.store.columns import KIND_NAMES
 from assay.store.postings import FIELDS, NAME
 from assay.text.terms import terms, terms_of
@@ -55,9 +56,7 @@ class Candidates:
 
     def log_rank(self, by_item: Floats) -> Floats:
         """Return the log rank among the candidates: 0 for the first."""
-        ranks = np.empty(len(self.numbers))
-        ranks[np.argsort(-by_item[self.numbers], kind="stable")] = np.arange(len(self.numbers))
-        return np.log1p(ranks)
+        return log_ranks(by_item[self.numbers])
 
     def factor(self, name: str) -> Floats:
         """Return a factor of the direct score; 1 where the profile has it switched off."""
@@ -172,6 +171,19 @@ class Candidates:
         """Number of words of the name if the task has all of them; else 0."""
         words, matched = self.name_matches[:, 0], self.name_matches[:, 1]
         return np.where(matched == words, words, 0.0)
+
+    # -- meaning -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def similarity(self) -> Similarity:
+        """Similarity to the task by general word vectors."""
+        return Similarity(self._items.vectors, self.query.task.task, self.numbers.tolist())
+
+    @cached_property
+    def containers(self) -> Ints:
+        """Number of the group of candidates with the same container, or without one in the same file."""
+        _, groups = np.unique(np.stack([self.parents, self.files]), axis=1, return_inverse=True)
+        return np.asarray(groups.reshape(-1), np.int64)
 
     # -- files and folders ---------------------------------------------------------------------------------------------
 
@@ -389,3 +401,10 @@ class Candidates:
     @property
     def task_length(self) -> Floats:
         return self.constant(np.log1p(len(self.query.task.terms)))
+
+
+def log_ranks(values: Floats) -> Floats:
+    """Return the log rank of each value: 0 for the highest."""
+    ranks = np.empty(len(values))
+    ranks[np.argsort(-values, kind="stable")] = np.arange(len(values))
+    return np.log1p(ranks)

@@ -24,6 +24,7 @@ from assay.rank.signals.fusion import Channel
 from assay.rank.signals.lexical import Lexical, TermWeights, name_rarity_of
 from assay.rank.signals.signal import Signal, Stage
 from assay.rank.signals.table import BY_STAGE
+from assay.rank.similarity import ItemVectors
 from assay.rank.symbols import NameTable, table_of
 from assay.store.columns import KIND_NAMES
 from assay.store.history import History
@@ -84,6 +85,11 @@ class ItemArrays:
     def descriptions(self) -> ItemDescriptions:
         """Descriptions of item numbers."""
         return ItemDescriptions(self._index, self.file_descriptions)
+
+    @cached_property
+    def vectors(self) -> ItemVectors:
+        """Vectors of item numbers."""
+        return ItemVectors(self._index)
 
     @cached_property
     def language_shares(self) -> Floats:

@@ -13,9 +13,10 @@ import numpy as np
 
 from assay.core.items import CALLABLE_KINDS, DATA_KINDS, SPACE_KINDS, TYPE_KINDS
 from assay.rank.arrays import Floats
-from assay.rank.candidates import Candidates
+from assay.rank.candidates import Candidates, log_ranks
 from assay.rank.signals.signal import Signal, Stage
 from assay.rank.signals.table import SIGNALS
+from assay.rank.similarity import relative_to_best
 from assay.store.postings import DOC, FIELDS, IDENTIFIERS
 
 
@@ -57,6 +58,26 @@ FEATURES: Mapping[str, Feature] = {
     "name phrase": Feature("names", "adjacent words of its name adjacent in the task", lambda candidates: candidates.name_matches[:, 2]),
     "name position": Feature("names", "place in the task of the first word of its name", lambda candidates: candidates.name_matches[:, 3], EITHER),
     "whole name": Feature("names", "the task says its whole name", lambda candidates: candidates.whole_name),
+    "meaning": Feature("meaning", "cosine of the task and its text (word vectors)", lambda candidates: candidates.similarity.cosine),
+    "meaning, relative": Feature(
+        "meaning", "that cosine relative to the best", lambda candidates: relative_to_best(candidates.similarity.cosine)
+    ),
+    "meaning place": Feature("meaning", "rank by that cosine", lambda candidates: log_ranks(candidates.similarity.cosine), AGAINST),
+    "file meaning": Feature(
+        "meaning", "best such cosine in its file", lambda candidates: candidates.similarity.best_of(candidates.files), EITHER
+    ),
+    "container meaning": Feature(
+        "meaning", "best such cosine in its container", lambda candidates: candidates.similarity.best_of(candidates.containers), EITHER
+    ),
+    "similar name": Feature(
+        "meaning", "words of its name are similar to words of the task", lambda candidates: candidates.similarity.name_words
+    ),
+    "similar name, relative": Feature(
+        "meaning", "that similarity relative to the best", lambda candidates: relative_to_best(candidates.similarity.name_words)
+    ),
+    "similar task": Feature(
+        "meaning", "words of the task are similar to words of its name", lambda candidates: candidates.similarity.task_words
+    ),
     "container central": Feature("family", "its type stands for a concept of the task", lambda candidates: candidates.container_centrality, EITHER),
     "file central": Feature("family", "a type of its file stands for a concept of the task", lambda candidates: candidates.file_centrality, EITHER),
     "walk": Feature("graph", "visit probability of the graph walk", lambda candidates: candidates.log_share(candidates.ranking.walk.visits)),

@@ -278,6 +278,21 @@ class Index:
             found |= {number + part.first: (name, lines) for number, name, lines in part.execute(query, local)}
         return found
 
+    def descriptions_of(self, numbers: Iterable[int], characters: int) -> dict[int, tuple[str, str]]:
+        """Return by item number the name, and a text: qualified name twice, signature and opening of the comment.
+
+        `characters` of the comment count.
+        """
+        found: dict[int, tuple[str, str]] = {}
+        for part, local in self._by_owner(numbers, _FIRST):
+            query = (
+                "SELECT s.number, s.name, s.symbol, coalesce(t.signature, ''), substr(coalesce(t.doc, ''), 1, ?) "
+                f"FROM symbols s LEFT JOIN texts t ON t.number = s.number WHERE s.number IN ({_marks(local)})"
+            )
+            for number, name, symbol, signature, comment in part.execute(query, (characters, *local)):
+                found[number + part.first] = (name, f"{symbol} {symbol} {signature} {comment}")
+        return found
+
     def ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """Return ids by item number."""
         return {number + part.first: part.path(id) for part, number, id in self._values("id", numbers)}

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.errors import AssayError, install
 from assay.store.arrays import DAMAGE
 from assay.store.layout import content_hash
 from assay.store.vectors import VectorStore
+from assay.store.word_vectors import Vectors
 
 Role = Literal["passage", "query"]
-Vectors = NDArray[np.float32]
 
 
 class Embedder(Protocol):
@@ -31,12 +30,6 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Return a row of unit length for each text; zeros for a text without known words."""
-
-
-def unit(rows: Vectors) -> Vectors:
-    """Scale rows to unit length; zero rows stay zero."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
 # Factories by spec
@@ -119,10 +112,11 @@ KEPT_TABLES = 8  # lsa tables kept: a sweep over chunk sizes has one for each
 
 
 def _words(request: EmbedderRequest) -> Embedder:
-    from assay.search.embed.general import WordEmbedder, load_table
+    from assay.search.embed.general import WordEmbedder
+    from assay.store.word_vectors import shipped_table
 
     _require_no_argument("words", request)
-    return WordEmbedder(load_table())
+    return WordEmbedder(shipped_table())
 
 
 def _wordllama(request: EmbedderRequest) -> Embedder:

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import AssayError, install
-from assay.search.embed.embedders import EMBEDDER_HELP, Role, Vectors, unit
+from assay.search.embed.embedders import EMBEDDER_HELP, Role, Vectors
 from assay.search.embed.rerankers import Candidate, Scores
+from assay.store.word_vectors import unit
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

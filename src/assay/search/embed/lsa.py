@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.search.embed.embedders import Role, Vectors, unit
+from assay.search.embed.embedders import Role, Vectors
 from assay.store.arrays import members_in, strings, strings_of
 from assay.store.layout import content_hash
 from assay.store.passages import PassageTexts, TermCounts
+from assay.store.word_vectors import unit
 from assay.text.terms import terms
 
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from assay.config.user import origin_of, require_encryption, settings_for
 from assay.errors import AssayError
-from assay.search.embed.embedders import Role, Vectors, unit
+from assay.search.embed.embedders import Role, Vectors
+from assay.store.word_vectors import unit
 from assay.system.http import (
     CHUNK,
     JSON,

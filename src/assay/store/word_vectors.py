@@ -1,0 +1,156 @@
+"""Word vectors that ship with assay: a small table of general English and technical words, and vectors of texts by it.
+
+It knows that `severity` is near to `seriousness`, which a table trained on one repository cannot know. The vector of a text is
+the sum of its words' vectors. scripts/train_word_vectors.py distils the table from a sentence encoder; NOTICE has its licence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import AssayError
+from assay.store.arrays import DAMAGE, members
+from assay.text.terms import pieces, stem, words
+
+TABLE = Path(__file__).with_name("words.npz")
+
+Vectors = NDArray[np.float32]
+
+_MAX_CACHED = 1 << 16  # identifiers
+_DECODE_ALL_FROM = 64  # texts: decoding the whole table takes 20 ms
+_DIGITS = "0123456789"
+_TYPES = {"text": ("|u1", 1), "rows": ("<u2", 1), "codes": ("|u1", 2), "scales": ("<f2", 1), "levels": ("<f4", 1)}
+
+
+def tokens(piece: str) -> list[str]:
+    """Split an identifier into words; a number stays with the word before it: `sha256Sum` → sha256, sum."""
+    parts: list[str] = []
+    for word in words(piece):
+        if parts and word.isdigit() and not parts[-1].isdigit():
+            parts[-1] += word
+        else:
+            parts.append(word)
+    return parts
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """Word vectors of four bits a dimension: each code is looked up in `levels` and multiplied by the row's scale."""
+
+    row_of: Mapping[str, int]  # words, and stems of words; several may share a row
+    codes: NDArray[np.uint8]  # two codes a byte, the first in the low bits
+    scales: NDArray[np.float16]
+    levels: NDArray[np.float32]
+    digest: str
+
+    @property
+    def dimensions(self) -> int:
+        return 2 * int(self.codes.shape[1])
+
+    def find(self, piece: str) -> tuple[int, ...]:
+        """Return the rows of an identifier's words; an unknown word counts as its stem, or without its number, or not."""
+        whole = self.row_of.get(piece.lower())  # `GitHub` is one word
+        if whole is not None:
+            return (whole,)
+        rows = []
+        for word in tokens(piece):
+            row = self.row_of.get(word)
+            if row is None:
+                row = self.row_of.get(stem(word), self.row_of.get(word.rstrip(_DIGITS)))
+            if row is not None:
+                rows.append(row)
+        return tuple(rows)
+
+    def vectors(self, rows: NDArray[np.integer[Any]] | slice) -> Vectors:
+        """Decode the vectors of some rows."""
+        pairs = np.stack([np.tile(self.levels, 16), np.repeat(self.levels, 16)], axis=1)  # values of each byte
+        codes = self.codes[rows]
+        decoded = pairs[codes].reshape(len(codes), self.dimensions) * self.scales[rows].astype(np.float32)[:, None]
+        return np.asarray(decoded, np.float32)
+
+
+def load_table(path: Path = TABLE) -> WordTable:
+    """Load a table. Raises AssayError if it is missing or damaged."""
+    try:
+        arrays = members(path, verify=True)
+        if {name: (array.dtype.str, array.ndim) for name, array in arrays.items()} != _TYPES:
+            raise ValueError("not a table of words")
+        keys, rows = arrays["text"].tobytes().decode("utf-8").split("\n"), arrays["rows"].tolist()
+        codes, scales, levels = arrays["codes"], arrays["scales"], arrays["levels"]
+        if len(codes) != len(scales) or len(levels) != 16 or max(rows, default=0) >= len(codes):
+            raise ValueError("its parts do not fit together")
+        row_of = dict(zip(keys, rows, strict=True))
+    except DAMAGE as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise AssayError(
+            f"{path}: the table of word vectors cannot be used ({reason}). Reinstall assay, or choose another embedder: "
+            "--embedder lsa"
+        ) from None
+    return WordTable(row_of, codes, scales, levels, blake2b(path.read_bytes(), digest_size=8).hexdigest())
+
+
+@cache
+def shipped_table() -> WordTable:
+    """Return the table that ships with assay."""
+    return load_table()
+
+
+class TextVectors:
+    """Vectors of texts by a table: the sum of their words' vectors, as unit vectors; 0 for a text without known words."""
+
+    def __init__(self, table: WordTable) -> None:
+        self.table = table
+        self._rows_of = _PieceRows(table)
+
+    def rows(self, text: str) -> list[int]:
+        """Return the table's rows of a text's words, in order."""
+        self._rows_of.trim()
+        return list(chain.from_iterable(map(self._rows_of.__getitem__, pieces(text))))
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return the vector of each text."""
+        sums = np.zeros((len(texts), self.table.dimensions), np.float32)
+        vectors = self._decoded.__getitem__ if len(texts) >= _DECODE_ALL_FROM else self.table.vectors
+        for place, text in enumerate(texts):
+            if rows := self.rows(text):
+                sums[place] = vectors(np.array(rows)).sum(axis=0)
+        return unit(sums)
+
+    def words(self, rows: Iterable[int]) -> Vectors:
+        """Return the unit vectors of single words."""
+        chosen = np.fromiter(rows, np.int64)
+        return unit(self._decoded[chosen])
+
+    @cached_property
+    def _decoded(self) -> Vectors:
+        return self.table.vectors(slice(None))
+
+
+def unit(rows: Vectors) -> Vectors:
+    """Scale rows to length 1; rows of zeros stay zero."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
+
+
+class _PieceRows(dict[str, tuple[int, ...]]):
+    """Cache of the rows of identifiers."""
+
+    def __init__(self, table: WordTable) -> None:
+        self._table = table
+
+    def __missing__(self, piece: str) -> tuple[int, ...]:
+        rows = self[piece] = self._table.find(piece)
+        return rows
+
+    def trim(self) -> None:
+        if len(self) > _MAX_CACHED:
+            self.clear()
