@@ -15,11 +15,11 @@ import psycopg
 import pytest
 
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
+from assay.database import StoreInUse, schema
+from assay.database import postgres as storage
+from assay.database.address import Address
 from assay.errors import AssayError
-from assay.evaluate.runs import RunsInUse, RunStore
-from assay.evaluate.storage import postgres as storage
-from assay.evaluate.storage import schema
-from assay.evaluate.storage.address import Address
+from assay.evaluate.runs import RunStore
 from support.command import ENVIRONMENT, Done, assay
 from support.postgres import PASSWORD, Cluster, add_project, new_postgres_store
 from support.runs import GOLDEN, run_info
@@ -60,7 +60,7 @@ _WRITER = """
 import sys
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
 from assay.evaluate.runs import RunStore
-from assay.evaluate.storage import postgres
+from assay.database import postgres
 postgres._RETRY_PAUSES = (0.1,)
 from support.runs import run_info
 address, number, blocks, batch = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -141,7 +141,7 @@ def test_killing_the_server_in_the_middle_of_a_write_leaves_only_whole_batches(d
     out, err = writer.communicate(timeout=60)
     acknowledged = int(out.split()[-1]) if out.split() else acknowledged
     assert writer.returncode != 0
-    assert "AssayError: postgresql://owner@127.0.0.1" in err
+    assert "StoreUnreachable: postgresql://owner@127.0.0.1" in err
     assert PASSWORD not in err
     durable.start()
     with RunStore.open(address, write=True) as store:
@@ -170,7 +170,7 @@ def test_a_locked_run_is_waited_for_and_then_named(address: str) -> None:
         run_id = store.start(run_info("locked"), GOLDEN).run_id
     with psycopg.connect(Address.parse(address).uri) as other:
         other.execute("LOCK TABLE assay.eval_runs IN EXCLUSIVE MODE")
-        with pytest.raises(RunsInUse, match="the store is busy"), RunStore.open(address, True, 0.1) as store:
+        with pytest.raises(StoreInUse, match="the store is busy"), RunStore.open(address, True, 0.1) as store:
             store.update(run_id, label="x")
 
 
@@ -394,7 +394,7 @@ def test_runs_move_to_the_team_and_back_and_are_checked_and_pruned(
     assert (len(pruned["deleted"]), pruned["kept"]) == (1, 2)
     assert store("prune", "--runs", "copy.db", "--days", "1").out == "deleted 0 runs, 3 stay\n"
     assert store("prune", "--runs", "copy.db", "--days", "0").out.endswith("deleted 1 run, 2 stay\n")
-    assert store("migrate", back).out.endswith("?project=back: up to date (format 1)\n")
+    assert store("migrate", back).out.endswith("?project=back: up to date (format 2)\n")
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def test_runs_move_to_the_team_and_back_and_are_checked_and_pruned(
         (lambda address: address.replace("project=team", "project=other"), "no project 'other'. The owner adds it"),
         (lambda address: address.replace("project=team", "project=T%20x"), "'T x': not the name of a project"),
         (lambda address: address.replace("/d", "/nowhere"), "does not exist"),
-        (lambda address: re.sub(r":\d+/", ":1/", address), "the store cannot be used (connection failed"),
+        (lambda address: re.sub(r":\d+/", ":1/", address), "the server cannot be reached (connection failed"),
         (lambda address: address + "&sslmode=bogus", "invalid sslmode value"),
         (lambda address: address + "&no_such_parameter=1", "no_such_parameter"),
         (lambda address: address + "&sslmode=require", "server does not support SSL"),

@@ -16,7 +16,8 @@ from assay.core.golden import Answer, Citation, Expected, GoldenQuery, GoldenSet
 from assay.errors import AssayError
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import MATCHERS
-from assay.evaluate.runs import NoSuchRun, RunStore
+from assay.evaluate.run_file import NoSuchRun
+from assay.evaluate.runs import RunStore
 from assay.evaluate.upkeep import check_runs, copy_runs, prune_runs
 from support.postgres import new_postgres_store
 from support.property_tests import examples

@@ -11,10 +11,10 @@ import click
 
 from assay.cli.common import STORE, Bar, echo, echo_row, find_root, format_option, print_json
 from assay.cli.evaluation.options import Runs, root
+from assay.database import require_driver
+from assay.database.address import Address, configured_store, is_postgres, shown_store
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
-from assay.evaluate.storage import require_driver
-from assay.evaluate.storage.address import Address, configured_store, is_postgres, shown_store
 from assay.evaluate.upkeep import check_runs, copy_runs, prune_runs, select_runs
 from assay.text.display import counted
 
@@ -54,7 +54,7 @@ def store_init_command(address: str, form: str) -> None:
     """
     place = _postgres(address)
     with _owner(place) as connection:
-        from assay.evaluate.storage.schema import add_project, migrate
+        from assay.database.schema import add_project, migrate
 
         applied = migrate(connection)
         added = add_project(connection, place)
@@ -75,7 +75,7 @@ def store_migrate_command(address: str, form: str) -> None:
     """Update the tables in ADDRESS to this version of assay. Other processes wait; an error changes nothing."""
     place = _postgres(address)
     with _owner(place) as connection:
-        from assay.evaluate.storage.schema import MIGRATIONS, migrate
+        from assay.database.schema import MIGRATIONS, migrate
 
         applied = migrate(connection)
     if form == "json":
@@ -187,7 +187,7 @@ def _postgres(text: str) -> Address:
 @contextmanager
 def _owner(address: Address) -> Iterator[psycopg.Connection]:
     """Connect as the login of an address, without a role of its project."""
-    from assay.evaluate.storage.postgres import connect, translated
+    from assay.database.postgres import connect, translated
 
     with translated(address), connect(address) as connection:
         yield connection

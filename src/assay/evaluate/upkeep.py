@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from assay.database import Damaged
 from assay.errors import AssayError
 from assay.evaluate.gate import BASELINE_FILE
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import read_baseline
-from assay.evaluate.storage.encoding import Damaged
 
 _FINISHED = ("complete", "failures")  # states in which every query has a response
 

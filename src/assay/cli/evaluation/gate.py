@@ -14,6 +14,7 @@ from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure
 from assay.cli.evaluation.run import begin
 from assay.config.configuration import load as load_configuration
 from assay.core.cautions import Caution
+from assay.database.address import shown_store
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.files import repository_file, write_output
@@ -31,7 +32,6 @@ from assay.evaluate.gate import (
 )
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import read_baseline, score_run, write_baseline
-from assay.evaluate.storage.address import shown_store
 from assay.evaluate.systems import open_system
 from assay.evaluate.threshold import Advice, Point, advise, ask_confidences, threshold_curve, threshold_json
 from assay.text.display import counted

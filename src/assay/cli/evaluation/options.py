@@ -13,10 +13,10 @@ import click
 
 from assay.cli.common import STORE, Bar, echo, find_root, format_option
 from assay.core.cautions import Caution
+from assay.database.address import configured_store
 from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.runs import RunStore
 from assay.evaluate.selection import Selection
-from assay.evaluate.storage.address import configured_store
 from assay.system.files import FOLDER, place_in
 
 
