@@ -43,6 +43,7 @@ from assay.evaluate.encoding import (
     plain_text,
 )
 from assay.evaluate.judging import JUDGING_VERSION, Judged, judge
+from assay.evaluate.ledger import Ledger
 from assay.evaluate.matching import Matcher, matcher
 from assay.evaluate.run_file import NoSuchRun
 from assay.text.suggest import did_you_mean
@@ -107,7 +108,7 @@ class RunStore:
     """Runs in a database. Opened for reading it never writes."""
 
     def __init__(self, database: Database) -> None:
-        self.place, self._db = database.place, database
+        self.place, self._db, self.ledger = database.place, database, Ledger(database)
         self._golden: dict[str, tuple[str, str, bytes]] = {}  # the last golden set read; a large one is 75 MB
 
     @classmethod

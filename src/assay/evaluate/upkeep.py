@@ -87,9 +87,9 @@ def _check_run(store: RunStore, info: RunInfo, other: RunStore | None) -> Checke
 
 
 def prune_runs(store: RunStore, days: float, keep: Sequence[str], root: Path, dry_run: bool) -> list[RunInfo]:
-    """Delete unlabelled runs older than `days`, except those named and that of the committed baseline; return them."""
+    """Delete unlabelled runs older than `days`, except those named, of baselines and of open experiments; return them."""
     before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds")
-    protected = {store.find(name).run_id for name in keep} | _baseline_run(root)
+    protected = {store.find(name).run_id for name in keep} | _baseline_run(root) | store.ledger.needed_runs()
     old = [run for run in store.runs() if run.created < before and not run.label and run.run_id not in protected]
     if not dry_run:
         store.delete(old)
