@@ -36,15 +36,19 @@ KEYS = {
 Row = tuple[Any, ...]
 
 
-class StoreInUse(AssayError):
+class StoreError(AssayError):
+    """A store cannot be used; the message says which and why."""
+
+
+class StoreInUse(StoreError):
     """Another process is writing to the store; retrying later helps."""
 
 
-class StoreUnreachable(AssayError):
+class StoreUnreachable(StoreError):
     """The server of a store does not answer."""
 
 
-class NotPermitted(AssayError):
+class NotPermitted(StoreError):
     """The login may not do this in the store."""
 
 

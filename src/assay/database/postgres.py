@@ -26,6 +26,7 @@ from assay.database import (
     Damaged,
     NotPermitted,
     Row,
+    StoreError,
     StoreInUse,
     StoreUnreachable,
     merge_statement,
@@ -41,6 +42,7 @@ _STATEMENT_TIMEOUT = 300  # seconds; judged arrays of a million queries take 5
 _IDLE_TIMEOUT = 60  # seconds that a stopped process may hold locks
 _RETRY_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; a server that crashed is back in about ten
 _KEPT_CONNECTIONS = 4  # per address and role; connecting costs 5 to 20 ms, which pages of a server would notice
+_KEPT_IN_TOTAL = 16  # of all addresses
 _LIFETIME = 600.0  # seconds of a connection between uses: a role that was revoked ends with it
 _FETCHED_AT_ONCE = 2_000  # rows; a few megabytes of hits
 
@@ -196,14 +198,23 @@ class _Idle:
 
     def give(self, address: Address, role: str, connection: psycopg.Connection) -> None:
         """Keep a connection for the next use, or close it."""
+        surplus: psycopg.Connection | None = connection
         if not connection.closed and connection.info.transaction_status == pq.TransactionStatus.IDLE:
             with self._lock:
                 idle = self._connections.setdefault((address, role, os.getpid()), [])
                 self._since.setdefault(connection, time.monotonic())
                 if len(idle) < _KEPT_CONNECTIONS:
                     idle.append(connection)
-                    return
-        connection.close()
+                    surplus = self._surplus()
+        if surplus is not None:
+            surplus.close()
+
+    def _surplus(self) -> psycopg.Connection | None:
+        """Take out the oldest connection of this process if there are too many."""
+        own = [idle for key, idle in self._connections.items() if idle and key[2] == os.getpid()]
+        if sum(map(len, own)) <= _KEPT_IN_TOTAL:
+            return None
+        return min(own, key=lambda idle: self._since[idle[0]]).pop(0)
 
     def close(self) -> None:
         with self._lock:
@@ -267,18 +278,18 @@ def translated(address: Address) -> Iterator[None]:
         raise _store_error(address, error) from None
     except AssayError as error:
         if type(error) is AssayError and str(error).startswith("the store has format"):
-            raise AssayError(f"{address}: {error}") from None
+            raise StoreError(f"{address}: {error}") from None
         raise
 
 
-def _store_error(address: Address, error: Exception) -> AssayError:
+def _store_error(address: Address, error: Exception) -> StoreError:
     message = " ".join(address.censored(str(error)).split())
     if isinstance(error, _IN_USE) or any(refusal in message for refusal in _TRANSIENT_REFUSALS):
         return StoreInUse(f"{address}: the store is busy ({message}). Try again later.")
     if isinstance(error, (errors.UndefinedTable, errors.InvalidSchemaName)):
-        return AssayError(f"{address}: not a store yet. Its owner makes it one with: assay store init ADDRESS")
+        return StoreError(f"{address}: not a store yet. Its owner makes it one with: assay store init ADDRESS")
     if isinstance(error, (errors.UndefinedObject, errors.InvalidParameterValue)) and "role" in message:
-        return AssayError(
+        return StoreError(
             f"{address}: no project '{address.project}'. The owner adds it with: assay store init ADDRESS?project=NAME"
         )
     if isinstance(error, errors.InsufficientPrivilege):
@@ -291,12 +302,12 @@ def _store_error(address: Address, error: Exception) -> AssayError:
             "target_session_attrs=read-write"
         )
     if any(refusal in message for refusal in _WRONG_PASSWORD):
-        return AssayError(f"{address}: the password is wrong or missing ({message}). Keep it in ~/.pgpass")
+        return StoreError(f"{address}: the password is wrong or missing ({message}). Keep it in ~/.pgpass")
     if isinstance(error, psycopg.OperationalError) and any(sign in message for sign in _UNREACHABLE):
         return StoreUnreachable(
             f"{address}: the server cannot be reached ({message}). Check host, port and network, and that it is running"
         )
-    return AssayError(f"{address}: the store cannot be used ({message})")
+    return StoreError(f"{address}: the store cannot be used ({message})")
 
 
 def _is_transient(error: psycopg.Error) -> bool:

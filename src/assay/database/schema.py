@@ -101,7 +101,8 @@ CREATE TABLE assay.symbols (
     project text COLLATE "C" NOT NULL DEFAULT current_setting('assay.project', true) REFERENCES assay.projects,
     repository text COLLATE "C" NOT NULL DEFAULT nullif(current_setting('assay.repository', true), ''),
     key int8 GENERATED ALWAYS AS IDENTITY, id text COLLATE "C" NOT NULL, text bytea NOT NULL, file bytea NOT NULL,
-    gone bytea NOT NULL DEFAULT '', useful int8 NOT NULL DEFAULT 0, not_useful int8 NOT NULL DEFAULT 0, time float8 NOT NULL,
+    gone bytea NOT NULL DEFAULT '', useful int8 NOT NULL DEFAULT 0 CHECK (useful >= 0),
+    not_useful int8 NOT NULL DEFAULT 0 CHECK (not_useful >= 0), time float8 NOT NULL CHECK (abs(time) < 1e12),
     PRIMARY KEY (project, repository, key), UNIQUE (project, repository, id, text)
 );
 COMMENT ON TABLE assay.symbols IS 'feedback: versions of symbols with their votes';
@@ -117,7 +118,8 @@ COMMENT ON TABLE assay.vocabulary IS 'feedback: words of tasks and the symbols t
 CREATE TABLE assay.sessions (
     project text COLLATE "C" NOT NULL DEFAULT current_setting('assay.project', true) REFERENCES assay.projects,
     repository text COLLATE "C" NOT NULL DEFAULT nullif(current_setting('assay.repository', true), ''),
-    name text COLLATE "C" NOT NULL, words text NOT NULL, watched bool NOT NULL DEFAULT false, time float8 NOT NULL,
+    name text COLLATE "C" NOT NULL, words text NOT NULL, watched bool NOT NULL DEFAULT false,
+    time float8 NOT NULL CHECK (abs(time) < 1e12),
     PRIMARY KEY (project, repository, name)
 );
 COMMENT ON TABLE assay.sessions IS 'feedback: the last task of each session of a day';
@@ -134,7 +136,8 @@ COMMENT ON TABLE assay.pending IS 'feedback: the symbols that each session recei
 CREATE TABLE assay.accesses (
     project text COLLATE "C" NOT NULL DEFAULT current_setting('assay.project', true),
     repository text COLLATE "C" NOT NULL DEFAULT nullif(current_setting('assay.repository', true), ''),
-    session text COLLATE "C" NOT NULL, symbol int8 NOT NULL, time float8 NOT NULL, number int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    session text COLLATE "C" NOT NULL, symbol int8 NOT NULL, time float8 NOT NULL CHECK (abs(time) < 1e12),
+    number int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     FOREIGN KEY (project, repository, session) REFERENCES assay.sessions ON DELETE CASCADE,
     FOREIGN KEY (project, repository, symbol) REFERENCES assay.symbols ON DELETE CASCADE
 );

@@ -86,6 +86,23 @@ def _check_run(store: RunStore, info: RunInfo, other: RunStore | None) -> Checke
     return Checked(info.run_id, len(answered), digest, tuple(problems))
 
 
+def copy_ledger(source: RunStore, target: RunStore, copied: Sequence[Copied], everything: bool) -> Sequence[str]:
+    """Copy the baselines of copied runs and, if all runs were copied, the experiments; return what was new."""
+    return target.ledger.copy(source.ledger, {run.run_id: run.stored_as for run in copied}, everything)
+
+
+def check_ledger(store: RunStore) -> list[str]:
+    """Return what is wrong with baselines and open experiments."""
+    runs = {run.run_id: run for run in store.runs()}
+    problems = []
+    for baseline in store.ledger.baselines():
+        run = runs.get(baseline.run_id)
+        if run is None or run.status != "complete":
+            problems.append(f"baseline {baseline.name}: run {baseline.run_id} is {run.status if run else 'missing'}")
+    lost = [entry for entry in store.ledger.experiments() if entry.is_open and entry.before not in runs]
+    return problems + [f"experiment {entry.number}: run {entry.before}, where it began, is missing" for entry in lost]
+
+
 def prune_runs(store: RunStore, days: float, keep: Sequence[str], root: Path, dry_run: bool) -> list[RunInfo]:
     """Delete unlabelled runs older than `days`, except those named, of baselines and of open experiments; return them."""
     before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds")
