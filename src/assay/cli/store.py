@@ -241,10 +241,8 @@ def store_prune_command(
         return
     for run in old:
         echo_row(f"{run.run_id}  {run.created}  {run.system}")
-    feedback = f", feedback on {counted(symbols, 'symbol')}" if shared else ""
-    echo(
-        f"{'would delete' if dry_run else 'deleted'} {counted(len(old), 'run')}{feedback}, {counted(left, 'run')} stay"
-    )
+    feedback = f"feedback on {counted(symbols, 'symbol')} and " if shared else ""
+    echo(f"{'would delete' if dry_run else 'deleted'} {feedback}{counted(len(old), 'run')}, {left} stay")
 
 
 def _postgres(text: str) -> Address:

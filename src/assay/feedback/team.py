@@ -59,7 +59,8 @@ def shared_name(root: Path) -> str:
     address = place.settings.get(("remote", "origin", "url"), "").strip()
     if "://" not in address:  # git@host:path
         login, colon, path = address.partition(":")
-        host = login.rpartition("@")[2].lower() if colon and "/" not in login else ""
+        is_host = colon and "/" not in login and not path.startswith(":")  # helper::address starts a program
+        host = login.rpartition("@")[2].lower() if is_host else ""
     else:
         try:
             parts = urlsplit(address)
