@@ -25,7 +25,7 @@ from assay.evaluate.runs import RunStore
 from assay.feedback.marks import Mark
 from assay.feedback.upkeep import open_feedback
 from support.command import ENVIRONMENT, Done, assay
-from support.postgres import PASSWORD, Cluster, add_project, new_postgres_store
+from support.postgres import PASSWORD, Cluster, add_project, binaries, new_postgres_store
 from support.runs import GOLDEN, run_info
 from support.web_server import run_server
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench
@@ -283,6 +283,44 @@ def test_an_owner_without_superuser_rights_makes_a_store_and_is_bound_by_its_pol
     assert _raw(address, "SELECT run_id FROM assay.eval_runs") == [("run",)]
     _raw(server, "REVOKE assay_owned_writer FROM boss")
     assert _raw(address, "SELECT run_id FROM assay.eval_runs") == []
+
+
+def test_a_dump_by_a_login_that_bypasses_policies_is_restored_on_another_server(
+    postgres: Cluster, durable: Cluster
+) -> None:
+    """The recipe of the guide: the owner cannot dump, roles are made again by `assay store init`."""
+    programs = binaries()
+    if programs is None or not (programs / "pg_dump").exists():
+        pytest.skip("pg_dump is not installed")
+    address = new_postgres_store(postgres, "saved")
+    with RunStore.open(address, write=True) as store:
+        store.start(run_info("run"), GOLDEN)
+        store.ledger.set_baseline("main", "run")
+    with open_feedback(address, "git.example.com/a/b", write=True) as feedback:
+        feedback.keep([Mark("a.py::f", b"t", b"f")], 1.0)
+    _raw(address, "CREATE ROLE saver LOGIN BYPASSRLS PASSWORD 'pw-saver'; GRANT pg_read_all_data TO saver")
+    uri = Address.parse(address.replace("owner:", "saver:").replace("s3cret%2Fowner", "pw-saver")).uri
+    command = [str(programs / "pg_dump"), "--schema=assay", "--no-owner", uri]
+    dump = subprocess.run(command, capture_output=True, check=True).stdout
+    restored = durable.address(durable.new_database(), project="saved")
+    command = [str(programs / "psql"), "--quiet", Address.parse(restored).uri]
+    subprocess.run(command, input=dump, capture_output=True, check=True)
+    add_project(restored)
+    reader = _login(durable, restored, "r_reader", "assay_saved_reader")
+    with RunStore.open(reader) as store:
+        assert [run.run_id for run in store.runs()] == ["run"]
+        assert store.ledger.needed_runs() == {"run"}
+    with open_feedback(reader, "git.example.com/a/b", write=False) as feedback:
+        assert len(feedback.records()) == 1
+    with pytest.raises(AssayError, match="not permitted"), RunStore.open(reader, write=True):
+        pass
+
+
+def test_a_server_that_is_read_only_is_named(postgres: Cluster) -> None:
+    address = new_postgres_store(postgres, "standby")
+    _raw(address, f"ALTER DATABASE {re.search(r'/(d[0-9]+)', address)[1]} SET default_transaction_read_only = on")  # type: ignore[index]
+    with pytest.raises(AssayError, match="the server is read-only"), RunStore.open(address, write=True) as store:
+        store.start(run_info("run"), GOLDEN)
 
 
 # --- migrations
