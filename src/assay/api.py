@@ -293,6 +293,16 @@ class Repository:
 
         return has_team_store()
 
+    def feedback_state(self) -> list[str]:
+        """Return texts that change with the feedback of a team: cached answers depend on it, as on files of the index."""
+        from assay.database.address import has_team_store
+
+        if not has_team_store():
+            return []
+        from assay import feedback as learn
+
+        return [learn.shared_state(member.root, member.home) for member in self.members.values()]
+
     def note_given(self, items: Sequence[Item], task: str, session: str) -> None:
         """Record the items returned in a session."""
         from assay import feedback as learn

@@ -132,6 +132,25 @@ def test_what_one_says_ranks_for_all_clones_and_for_no_other_repository(address:
     assert _votes(mine, address) == {}
 
 
+def test_an_answer_is_not_taken_from_the_cache_when_a_colleague_taught_something(address: str, tmp_path: Path) -> None:
+    mine, yours = _clone(tmp_path / "mine"), _clone(tmp_path / "yours")
+    ask = ("context", QUESTION, "--format", "json")
+
+    def best() -> str:
+        return str(_run(mine, address, *ask).json["items"][0]["symbol"])
+
+    first = best()
+    assert best() == first
+    other = {"checkout": "ship_parcel", "ship_parcel": "checkout"}[first]
+    _run(yours, address, "feedback", "useful", other)
+    _run(yours, address, "feedback", "not-useful", first)
+    scores = {item["symbol"]: item["score"] for item in _run(mine, address, *ask).json["items"]}
+    cold = {item["symbol"]: item["score"] for item in assay(mine.root, *ask).json["items"]}
+    assert scores != cold
+    _run(yours, address, "feedback", "forget", "--all", "--team")
+    assert {item["symbol"]: item["score"] for item in _run(mine, address, *ask).json["items"]} == cold
+
+
 def test_a_record_counts_where_the_code_is_the_same_and_one_branch_does_not_expire_another(
     address: str, tmp_path: Path
 ) -> None:
@@ -255,7 +274,7 @@ def test_a_server_that_never_answers_is_given_up_soon_and_not_asked_again_for_a_
 ) -> None:
     shop = _clone(tmp_path / "shop")
     monkeypatch.setenv("ASSAY_STORE", silent)
-    monkeypatch.setattr(team, "_unreachable", {})
+    monkeypatch.setattr(team, "_failures", {})
     with pytest.warns(UserWarning, match="timeout expired"), team.opened(shop.root, shop.home, False, True) as store:
         assert store.records() == []
     with team.opened(shop.root, shop.home, True, True) as store:  # a second warning would be an error

@@ -42,6 +42,7 @@ __all__ = [
     "learned_signals",
     "learning",
     "record_returned",
+    "shared_state",
 ]
 
 
@@ -315,6 +316,15 @@ def record_returned(
             learning(index, home, source, now=now, required=False) as feedback,
         ):
             feedback.returned(items, task, session)
+
+
+def shared_state(root: Path, home: Home) -> str:
+    """Return a text that changes with the feedback of a team; empty where there is none. Never fails."""
+    with contextlib.suppress(AssayError):
+        if team.team_of(root) is not None:
+            with team.opened(root, home, write=False, required=False) as store:
+                return store.state() if store.shared else ""
+    return ""
 
 
 def forget_everything(root: Path, home: Home, of_team: bool = False) -> int:

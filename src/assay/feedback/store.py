@@ -203,6 +203,13 @@ class Store:
             times[key].append(time)
         return dict(times)
 
+    def state(self) -> str:
+        """Return a text that changes with every vote, word and access."""
+        symbols = self._db.rows("SELECT count(*), max(key), sum(useful), sum(not_useful) FROM symbols")
+        words = self._db.rows("SELECT count(*), sum(count) FROM vocabulary")
+        accesses = self._db.rows(f"SELECT count(*), max({self._db.sequence}) FROM accesses")
+        return repr([tuple(map(int, (value or 0 for value in row))) for (row,) in (symbols, words, accesses)])
+
     # copies
 
     def give(self) -> tuple[list[Row], list[Row]]:

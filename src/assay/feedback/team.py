@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from assay.database import Database, NotPermitted, StoreUnreachable, require_driver
+from assay.database import Database, NotPermitted, StoreError, StoreUnreachable, require_driver
 from assay.database.address import Address, configured_store, is_postgres
 from assay.errors import AssayError
 from assay.feedback import file
@@ -26,7 +26,15 @@ _PAUSE = 30.0  # seconds until a server that did not answer is asked again, in a
 _MAX_NAME = 500  # characters; longer addresses are no addresses
 _LOCAL = ("", "localhost")
 
-_unreachable: dict[Address, float] = {}  # when the server did not answer
+
+class _Failure(NamedTuple):
+    """When a store could not be used, and whether its server answered."""
+
+    time: float
+    answered: bool
+
+
+_failures: dict[Address, _Failure] = {}
 
 
 class Team(NamedTuple):
@@ -90,9 +98,10 @@ def opened(root: Path, home: Home, write: bool, required: bool) -> Iterator[Stor
 
 def _team_database(stack: ExitStack, root: Path, home: Home, write: bool, required: bool) -> Database | None:
     """Connect to the team's store; None if there is none, or if it cannot be used now."""
+    team = None
     try:
         team = team_of(root)
-        if team is None or time.monotonic() - _unreachable.get(team.address, -_PAUSE) < _PAUSE:
+        if team is None or _is_paused(team.address, required):
             return None
         require_driver()
         from assay.database import postgres
@@ -101,15 +110,21 @@ def _team_database(stack: ExitStack, root: Path, home: Home, write: bool, requir
         return stack.enter_context(postgres.opened(team.address, write, wait, team.repository, patient=False))
     except NotPermitted:
         raise  # a reader's own file would be a second, invisible memory
-    except StoreUnreachable as error:
-        assert team is not None
-        _unreachable[team.address] = time.monotonic()
-        _warn(error, home, write)
     except AssayError as error:
-        if required:
+        answered = not isinstance(error, StoreUnreachable)
+        if required and answered:
             raise
+        if isinstance(error, StoreError) and team is not None:
+            _failures[team.address] = _Failure(time.monotonic(), answered)
         _warn(error, home, write)
     return None
+
+
+def _is_paused(address: Address, required: bool) -> bool:
+    """Return whether a store failed just now: it is not asked, and not complained about, once more for every answer."""
+    failure = _failures.get(address)
+    recent = failure is not None and time.monotonic() - failure.time < _PAUSE
+    return recent and not (required and failure is not None and failure.answered)
 
 
 def _warn(error: AssayError, home: Home, write: bool) -> None:
