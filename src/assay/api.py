@@ -286,7 +286,7 @@ class Repository:
 
     @property
     def has_feedback(self) -> bool:
-        """Whether there may be feedback on this repository: a file, or the store of a team."""
+        """True if there may be feedback on this repository: a file, or the store of a team."""
         if (self.home.folder / LEARNED).exists():
             return True
         from assay.database.address import has_team_store

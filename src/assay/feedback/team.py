@@ -28,7 +28,7 @@ _LOCAL = ("", "localhost")
 
 
 class _Failure(NamedTuple):
-    """When a store could not be used, and whether its server answered."""
+    """Time at which a store could not be used, and True if its server answered."""
 
     time: float
     answered: bool

@@ -224,12 +224,15 @@ def gate_command(
     rules = Rules(parse_floors(floors), guarded, tolerance, alpha, max_breaks)
     if run and golden_path:
         raise AssayError("RUN has its own golden set: leave out --golden, or leave out RUN to run it anew")
+    nothing = AssayError(
+        "nothing to compare the run with: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
+    )
+    if baseline is None and not rules.floors and not runs.exists and not (runs.root / BASELINE_FILE).exists():
+        raise nothing  # before a run file is made
     with runs.open(write=golden_path is not None) as store:
         before = find_baseline(store, baseline, runs.root)
         if before is None and not rules.floors:
-            raise AssayError(
-                "nothing to compare the run with: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
-            )
+            raise nothing
         info = _new_run(store, golden_path, spec, before, runs.root) if golden_path else store.find(run or "latest")
         gated = gate_run(store, info, rules, before, force)
         named = store.ledger.baseline(baseline or MAIN) is not None

@@ -46,12 +46,12 @@ class Runs:
 
     @property
     def shared(self) -> bool:
-        """Whether the store is one of a team."""
+        """True for the store of a team."""
         return isinstance(self.address, str) and is_postgres(self.address)
 
     @property
     def exists(self) -> bool:
-        """Whether there is a store to read; a team's is only known when it is opened."""
+        """True if there is a store to read; a team's is only known when it is opened."""
         return self.shared or Path(self.address).exists()
 
     def open(self, write: bool = False) -> AbstractContextManager[RunStore]:
