@@ -4,7 +4,7 @@
 
 The runs are those of benchmarks/compare.py (default 500,000 queries each, ten hits a query). PostgreSQL is a server of the
 benchmark's own on loopback with its default durability (fsync on). Written: a block of 20,000 responses per transaction.
-Read: all responses of a run. Compared: `assay eval compare a b` in a fresh process, the median. Writers: that many processes
+Read: all responses of a run. Compared: `assay eval compare a b` in a fresh process, the stores by turns, the median. Writers: that many processes
 at once, each with a run of its own of N/50 queries.
 """
 
@@ -71,18 +71,35 @@ def write_at_once(address: Path | str, writers: int, each: int) -> float:
         return time.perf_counter() - started
 
 
-def measure(address: Path | str, folder: Path, each: int, repeat: int, writers: int) -> dict[str, float]:
+def measure(address: Path | str, each: int) -> dict[str, float]:
     figures = {"write_seconds": write_runs(address, each)}
     with RunStore.open(address) as store:
         figures["megabytes"] = store.size() / 1e6
     figures["read_seconds"] = read_run(address, each)
-    compared = [timed(["compare", "a", "b"], address, folder) for _ in range(repeat)]
-    figures["compare_seconds"] = statistics.median(seconds for seconds, _ in compared)
-    figures["compare_peak_megabytes"] = max(memory for _, memory in compared)
-    figures["writers_seconds"] = write_at_once(address, writers, max(1, each // SHARE_OF_A_WRITER))
+    return figures
+
+
+def measure_compare(stores: dict[str, Path | str], folder: Path, repeat: int) -> dict[str, dict[str, float]]:
+    """Time `assay eval compare` by turns, so that other work on the machine slows both stores down alike."""
+    timings: dict[str, list[tuple[float, float]]] = {name: [] for name in stores}
+    for _ in range(repeat):
+        for name, address in stores.items():
+            timings[name].append(timed(["compare", "a", "b"], address, folder))
+    return {
+        name: {
+            "compare_seconds": statistics.median(seconds for seconds, _ in compared),
+            "compare_peak_megabytes": max(memory for _, memory in compared),
+        }
+        for name, compared in timings.items()
+    }
+
+
+def measure_writers(address: Path | str, each: int, writers: int) -> dict[str, float]:
+    share = max(1, each // SHARE_OF_A_WRITER)
+    figures = {"writers_seconds": write_at_once(address, writers, share)}
     with RunStore.open(address) as store:
         answered = sum(len(store.answered(f"writer-{number}")) for number in range(writers))
-    assert answered == writers * max(1, each // SHARE_OF_A_WRITER), "responses were lost"
+    assert answered == writers * share, "responses were lost"
     return figures
 
 
@@ -102,9 +119,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary, _server() as cluster:
         folder = Path(temporary)
         stores: dict[str, Path | str] = {"SQLite": folder / "runs.db", "PostgreSQL": new_postgres_store(cluster)}
-        figures: dict[str, Any] = {
-            name: measure(address, folder, given.each, given.repeat, given.writers) for name, address in stores.items()
-        }
+        figures: dict[str, Any] = {name: measure(address, given.each) for name, address in stores.items()}
+        for name, compared in measure_compare(stores, folder, given.repeat).items():
+            figures[name] |= compared
+        for name, address in stores.items():
+            figures[name] |= measure_writers(address, given.each, given.writers)
         other = new_postgres_store(cluster)
         started = time.perf_counter()
         with RunStore.open(stores["SQLite"]) as source, RunStore.open(other, write=True) as target:

@@ -274,7 +274,7 @@ class Repository:
 
     def learned(self, task: str, session: str = "") -> Learned:
         """Return the learned adjustments for a task; none, with a warning, if the store is damaged."""
-        if not (self.home.folder / LEARNED).exists():
+        if not self.has_feedback:
             return NOTHING
         from assay import feedback as learn
 
@@ -283,6 +283,25 @@ class Repository:
         except learn.Unusable as error:
             warnings.warn(str(error), stacklevel=2)
             return NOTHING
+
+    @property
+    def has_feedback(self) -> bool:
+        """True if there may be feedback on this repository: a file, or the store of a team."""
+        if (self.home.folder / LEARNED).exists():
+            return True
+        from assay.database.address import has_team_store
+
+        return has_team_store()
+
+    def feedback_state(self) -> list[str]:
+        """Return texts that change with the feedback of a team: cached answers depend on it, as on files of the index."""
+        from assay.database.address import has_team_store
+
+        if not has_team_store():
+            return []
+        from assay import feedback as learn
+
+        return [learn.shared_state(member.root, member.home) for member in self.members.values()]
 
     def note_given(self, items: Sequence[Item], task: str, session: str) -> None:
         """Record the items returned in a session."""
@@ -300,11 +319,14 @@ class Repository:
         with learn.learning(self.index, self.home, self.source, write) as learning:
             yield learning
 
-    def forget_feedback(self) -> int:
-        """Delete all feedback, even from a damaged store; return the number of symbols that had any."""
+    def forget_feedback(self, of_team: bool = False) -> int:
+        """Delete all feedback, even from a damaged file; return the number of symbols that had any.
+
+        What a team shares is only deleted if `of_team`; else raises AssayError.
+        """
         from assay import feedback as learn
 
-        return learn.forget_everything(self.home)
+        return learn.forget_everything(self.root, self.home, of_team)
 
     def why(
         self, task: str, symbol: str, k: int = 10, *, profile: str | None = None, session: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -15,13 +16,16 @@ import psycopg
 import pytest
 
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
+from assay.database import StoreInUse, schema
+from assay.database import postgres as storage
+from assay.database.address import Address
 from assay.errors import AssayError
-from assay.evaluate.runs import RunsInUse, RunStore
-from assay.evaluate.storage import postgres as storage
-from assay.evaluate.storage import schema
-from assay.evaluate.storage.address import Address
+from assay.evaluate.ledger import Experiment
+from assay.evaluate.runs import RunStore
+from assay.feedback.marks import Mark
+from assay.feedback.upkeep import open_feedback
 from support.command import ENVIRONMENT, Done, assay
-from support.postgres import PASSWORD, Cluster, add_project, new_postgres_store
+from support.postgres import PASSWORD, Cluster, add_project, binaries, new_postgres_store
 from support.runs import GOLDEN, run_info
 from support.web_server import run_server
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench
@@ -60,7 +64,7 @@ _WRITER = """
 import sys
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
 from assay.evaluate.runs import RunStore
-from assay.evaluate.storage import postgres
+from assay.database import postgres
 postgres._RETRY_PAUSES = (0.1,)
 from support.runs import run_info
 address, number, blocks, batch = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -141,7 +145,7 @@ def test_killing_the_server_in_the_middle_of_a_write_leaves_only_whole_batches(d
     out, err = writer.communicate(timeout=60)
     acknowledged = int(out.split()[-1]) if out.split() else acknowledged
     assert writer.returncode != 0
-    assert "AssayError: postgresql://owner@127.0.0.1" in err
+    assert "StoreUnreachable: postgresql://owner@127.0.0.1" in err
     assert PASSWORD not in err
     durable.start()
     with RunStore.open(address, write=True) as store:
@@ -170,7 +174,7 @@ def test_a_locked_run_is_waited_for_and_then_named(address: str) -> None:
         run_id = store.start(run_info("locked"), GOLDEN).run_id
     with psycopg.connect(Address.parse(address).uri) as other:
         other.execute("LOCK TABLE assay.eval_runs IN EXCLUSIVE MODE")
-        with pytest.raises(RunsInUse, match="the store is busy"), RunStore.open(address, True, 0.1) as store:
+        with pytest.raises(StoreInUse, match="the store is busy"), RunStore.open(address, True, 0.1) as store:
             store.update(run_id, label="x")
 
 
@@ -186,7 +190,14 @@ def people(postgres: Cluster) -> dict[str, str]:
     for address in (shop, bank):
         with RunStore.open(address, write=True) as store:
             store.start(run_info(f"run-of-{Address.parse(address).project}"), GOLDEN)
-            store.record(store.find("latest").run_id, [(0, "q", Response(), False)])
+            run_id = store.find("latest").run_id
+            store.record(run_id, [(0, "q", Response(), False)])
+            store.ledger.set_baseline("main", run_id)
+            store.ledger.add_experiment(Experiment(0, "2026-01-01", "", "t", "h", "w", run_id))
+        with open_feedback(address, "git.example.com/a/b", write=True) as feedback:
+            keys = feedback.keep([Mark("a.py::f", b"t", b"f")], 1.0).values()
+            feedback.associate({"voucher": "voucher"}, keys)
+            feedback.begin("session", {}, keys, 1.0)
     return {
         "reader": _login(postgres, shop, "p_reader", "assay_shop_reader"),
         "writer": _login(postgres, shop, "p_writer", "assay_shop_writer"),
@@ -196,7 +207,7 @@ def people(postgres: Cluster) -> dict[str, str]:
     }
 
 
-TABLES = ("eval_golden", "eval_runs", "eval_query_results", "eval_judged")
+TABLES = schema.TABLES
 
 
 def test_a_reader_reads_and_cannot_write_by_any_way(people: dict[str, str]) -> None:
@@ -213,12 +224,16 @@ def test_a_reader_reads_and_cannot_write_by_any_way(people: dict[str, str]) -> N
         "ALTER TABLE assay.eval_runs DISABLE ROW LEVEL SECURITY",
         "INSERT INTO assay.projects VALUES ('x', 'p_reader', 'p_reader')",
         "SET ROLE assay_shop_writer",
+        "UPDATE assay.eval_baselines SET run_id = run_id",
+        "DELETE FROM assay.eval_experiments",
+        "UPDATE assay.symbols SET useful = 9",
+        "DELETE FROM assay.sessions",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             _raw(people["reader"], statement)
 
 
-@pytest.mark.parametrize("table", TABLES[:3])
+@pytest.mark.parametrize("table", [table for table in TABLES if table != "eval_judged"])
 def test_a_project_cannot_see_or_change_rows_of_another_even_by_its_own_statements(
     people: dict[str, str], table: str
 ) -> None:
@@ -270,6 +285,44 @@ def test_an_owner_without_superuser_rights_makes_a_store_and_is_bound_by_its_pol
     assert _raw(address, "SELECT run_id FROM assay.eval_runs") == []
 
 
+def test_a_dump_by_a_login_that_bypasses_policies_is_restored_on_another_server(
+    postgres: Cluster, durable: Cluster
+) -> None:
+    """The recipe of the guide: the owner cannot dump, roles are made again by `assay store init`."""
+    programs = binaries()
+    if programs is None or not (programs / "pg_dump").exists():
+        pytest.skip("pg_dump is not installed")
+    address = new_postgres_store(postgres, "saved")
+    with RunStore.open(address, write=True) as store:
+        store.start(run_info("run"), GOLDEN)
+        store.ledger.set_baseline("main", "run")
+    with open_feedback(address, "git.example.com/a/b", write=True) as feedback:
+        feedback.keep([Mark("a.py::f", b"t", b"f")], 1.0)
+    _raw(address, "CREATE ROLE saver LOGIN BYPASSRLS PASSWORD 'pw-saver'; GRANT pg_read_all_data TO saver")
+    uri = Address.parse(address.replace("owner:", "saver:").replace("s3cret%2Fowner", "pw-saver")).uri
+    command = [str(programs / "pg_dump"), "--schema=assay", "--no-owner", uri]
+    dump = subprocess.run(command, capture_output=True, check=True).stdout
+    restored = durable.address(durable.new_database(), project="saved")
+    command = [str(programs / "psql"), "--quiet", Address.parse(restored).uri]
+    subprocess.run(command, input=dump, capture_output=True, check=True)
+    add_project(restored)
+    reader = _login(durable, restored, "r_reader", "assay_saved_reader")
+    with RunStore.open(reader) as store:
+        assert [run.run_id for run in store.runs()] == ["run"]
+        assert store.ledger.needed_runs() == {"run"}
+    with open_feedback(reader, "git.example.com/a/b", write=False) as feedback:
+        assert len(feedback.records()) == 1
+    with pytest.raises(AssayError, match="not permitted"), RunStore.open(reader, write=True):
+        pass
+
+
+def test_a_server_that_is_read_only_is_named(postgres: Cluster) -> None:
+    address = new_postgres_store(postgres, "standby")
+    _raw(address, f"ALTER DATABASE {re.search(r'/(d[0-9]+)', address)[1]} SET default_transaction_read_only = on")  # type: ignore[index]
+    with pytest.raises(AssayError, match="the server is read-only"), RunStore.open(address, write=True) as store:
+        store.start(run_info("run"), GOLDEN)
+
+
 # --- migrations
 
 
@@ -299,6 +352,78 @@ def test_a_failed_migration_changes_nothing(postgres: Cluster, monkeypatch: pyte
     with RunStore.open(address) as store:
         assert store.runs() == []
     assert _raw(address, "SELECT to_regclass('assay.new')") == [(None,)]
+
+
+# the grants of `assay store init` when the store had format 1
+_FIRST_GRANTS = """
+CREATE ROLE assay_before_reader NOLOGIN; CREATE ROLE assay_before_writer NOLOGIN;
+INSERT INTO assay.projects VALUES ('before', 'assay_before_reader', 'assay_before_writer');
+GRANT assay_before_reader TO assay_before_writer;
+GRANT assay_before_writer TO CURRENT_USER;
+GRANT USAGE ON SCHEMA assay TO assay_before_reader;
+GRANT SELECT ON ALL TABLES IN SCHEMA assay TO assay_before_reader;
+GRANT INSERT, UPDATE, DELETE ON assay.eval_golden, assay.eval_runs, assay.eval_query_results, assay.eval_judged TO assay_before_writer;
+"""
+
+
+def _store_of_the_first_format(cluster: Cluster) -> str:
+    """A store with a run, as the version before made it."""
+    address = cluster.address(cluster.new_database(), project="before")
+    _raw(
+        address,
+        "CREATE SCHEMA assay; CREATE TABLE assay.migrations (number int8 PRIMARY KEY, applied timestamptz DEFAULT now())",
+    )
+    _raw(address, schema.MIGRATIONS[0])
+    _raw(address, "INSERT INTO assay.migrations (number) VALUES (1)")
+    _raw(address, _FIRST_GRANTS)
+    own = RunStore.in_memory()
+    own.start(run_info("old", label="kept"), GOLDEN)
+    own.record("old", [(0, "q", Response((Hit("d"),)), False)])
+    with psycopg.connect(Address.parse(address).uri) as connection:
+        for table in TABLES[:3]:
+            names = [row[1] for row in own._db.rows(f"PRAGMA table_info({table})")]
+            places = ", ".join(["%s"] * (len(names) + 1))
+            statement = f"INSERT INTO assay.{table} (project, {', '.join(names)}) VALUES ({places})"
+            for row in own._db.rows(f"SELECT {', '.join(names)} FROM {table}"):
+                flags = {"answers": bool, "unstable": bool}
+                values = [flags.get(name, lambda value: value)(value) for name, value in zip(names, row, strict=True)]
+                connection.execute(statement.encode(), ("before", *values))
+    return address
+
+
+def test_a_migration_never_changes() -> None:
+    digests = [hashlib.sha256(migration.encode()).hexdigest()[:16] for migration in schema.MIGRATIONS]
+    assert digests == ["fb84844124dc4c16", "9990d67eb70017f9"]
+
+
+def test_a_store_of_the_version_before_is_refused_until_its_owner_migrates_it(
+    postgres: Cluster, tmp_path: Path
+) -> None:
+    """What was there stays, and the roles of its project may use the new tables."""
+    address = _store_of_the_first_format(postgres)
+    reader = _login(postgres, address, "b_reader", "assay_before_reader")
+    writer = _login(postgres, address, "b_writer", "assay_before_writer")
+    refused = assay(tmp_path, "eval", "list", "--root", ".", "--runs", reader)
+    assert refused.code == COULD_NOT_RUN
+    assert "the store has format 1, this version of assay needs 2" in refused.err
+    assert "assay store migrate" in refused.err
+    denied = assay(tmp_path, "store", "migrate", writer)
+    assert (denied.code, "not permitted" in denied.err) == (COULD_NOT_RUN, True)
+    migrated = assay(tmp_path, "store", "migrate", address, "--format", "json")
+    assert migrated.json["migrations"] == [2]
+    with RunStore.open(writer, write=True) as store:
+        assert [run.label for run in store.runs()] == ["kept"]
+        assert store.responses("old", 1) == [Response((Hit("d"),))]
+        store.start(run_info("new"), GOLDEN)
+        assert store.ledger.set_baseline("main", "new").author == "b_writer"
+        store.ledger.add_experiment(Experiment(0, "2026-01-01", "", "t", "h", "w", "new"))
+    with RunStore.open(reader) as store:
+        assert [run.run_id for run in store.runs()] == ["old", "new"]
+        assert store.ledger.needed_runs() == {"new"}
+    with open_feedback(writer, "git.example.com/a/b", write=True) as feedback:
+        assert feedback.keep([Mark("a.py::f", b"t", b"f")], 1.0)
+    with open_feedback(reader, "git.example.com/a/b", write=False) as feedback:
+        assert len(feedback.records()) == 1
 
 
 @pytest.mark.parametrize(("more", "says"), [(1, "Its owner updates it with: assay store migrate"), (-1, "newer assay")])
@@ -349,6 +474,88 @@ def test_every_command_reads_the_store_of_the_team(bench: tuple[Workbench, str])
     assert "question number 5" in next((folder.folder / ".assay/runs").glob("*/report.html")).read_text("utf-8")
 
 
+def test_a_gate_compares_with_the_baseline_of_the_team(bench: tuple[Workbench, str], tmp_path: Path) -> None:
+    """Whoever sets it: the baseline is in the store, not in the folder."""
+    folder, address = bench
+    store = ["--runs", address]
+    shown = str(Address.parse(address))
+    set_ = folder.json("baseline", "set", "first", *store)
+    assert {name: set_[name] for name in ("name", "store")} == {"name": "main", "store": shown}
+    colleague = Workbench(tmp_path)
+    failed = colleague.eval("gate", "second", "--guard", "RR@10", *store)
+    assert failed.code == QUALITY
+    assert "FAIL  RR@10 against the baseline: RR@10 1.0000 → 0.5000" in failed.out
+    assert "If this is intended, renew the baseline: assay eval baseline set" in failed.out
+    assert "--name" not in failed.out
+    colleague.questions(6)
+    spec = colleague.ranking("third", {f"q{number}": 1 for number in range(6)})
+    assert colleague.eval("gate", "--golden", "golden.jsonl", "--system", spec, *store).code == DONE
+    assert colleague.eval("baseline", "set", "second", "--name", "weekly", *store).code == DONE
+    assert colleague.eval("gate", "second", "--baseline", "weekly", *store).code == DONE
+    assert len(colleague.json("compare", "first", "--baseline", "weekly", *store)["per_query"]) == 6
+    listed = folder.json("baseline", "list", *store)["baselines"]
+    assert [(baseline["name"], baseline["author"]) for baseline in listed] == [("main", "owner"), ("weekly", "owner")]
+    assert folder.json("baseline", "show", *store)["run_id"] == set_["run_id"]
+    assert folder.json("baseline", "show", "--name", "weekly", *store)["metrics"]["RR@10"] == 0.5
+    assert folder.eval("baseline", "remove", "weekly", *store).code == DONE
+    gone = folder.eval("baseline", "show", "--name", "weekly", *store)
+    assert (gone.code, "no baseline called 'weekly'" in gone.err) == (COULD_NOT_RUN, True)
+    own = folder.json("baseline", "set", "second", "--file", "mine.json", *store)["file"]
+    assert folder.eval("gate", "second", "--baseline", own, *store).code == DONE
+    assert not (folder.folder / "eval").exists()
+
+
+def test_an_experiment_is_begun_by_one_and_concluded_by_another(bench: tuple[Workbench, str], tmp_path: Path) -> None:
+    folder, address = bench
+    store = ["--runs", address]
+    asked = ["--hypothesis", "plural forms\nare missed", "--what", "stem words", "--before", "second"]
+    opened = folder.json("experiment", "new", "stems", *asked, *store)
+    assert (opened["number"], opened["log"]) == (1, str(Address.parse(address)))
+    colleague = Workbench(tmp_path)
+    concluded = colleague.eval("experiment", "conclude", "--after", "first", *store)
+    assert concluded.code == DONE, concluded.err
+    again = colleague.eval("experiment", "conclude", "--after", "first", *store)
+    assert (again.code, "no experiment is open" in again.err) == (COULD_NOT_RUN, True)
+    (row,) = folder.json("experiment", "list", *store)["experiments"]
+    assert (row["title"], row["author"], row["open"]) == ("stems", "owner", False)
+    text = folder.eval("experiment", "show", "1", *store).out
+    assert text.strip() == concluded.out.strip()
+    for line in (
+        "## Experiment 1: stems",
+        "**By:** owner",
+        "**Hypothesis:** plural forms are missed",
+        "RR@10 50.0% -> 100.0%",
+    ):
+        assert line in text
+    assert folder.eval("experiment", "show", *store).out.startswith("# Experiments")
+    unknown = folder.eval("experiment", "show", "7", *store)
+    assert (unknown.code, "no experiment 7" in unknown.err) == (COULD_NOT_RUN, True)
+    assert not (folder.folder / "EXPERIMENTS.md").exists()
+    in_file = folder.json("experiment", "new", "mine", *asked, "--log", "mine.md", *store)
+    assert (in_file["number"], in_file["log"]) == (1, "mine.md")
+    assert [row["title"] for row in folder.json("experiment", "list", "--log", "mine.md", *store)["experiments"]] == [
+        "mine"
+    ]
+
+
+def test_a_reader_of_the_team_gates_and_lists_but_sets_no_baseline(
+    bench: tuple[Workbench, str], postgres: Cluster, tmp_path: Path
+) -> None:
+    folder, address = bench
+    reader = ["--runs", _login(postgres, address, "t_reader", "assay_team_reader")]
+    folder.eval("baseline", "set", "first", "--runs", address)
+    colleague = Workbench(tmp_path)
+    assert colleague.eval("gate", "first", *reader).code == DONE
+    assert colleague.json("baseline", "list", *reader)["baselines"]
+    asked = ["--hypothesis", "h", "--what", "w"]
+    for command in (["baseline", "set", "first"], ["baseline", "remove", "main"], ["experiment", "new", "t", *asked]):
+        refused = colleague.eval(*command, *reader)
+        assert refused.code == COULD_NOT_RUN
+        assert "not permitted" in refused.err
+        assert "GRANT assay_team_reader (or assay_team_writer) TO you" in refused.err
+        assert len(refused.err.splitlines()) == 1
+
+
 def test_the_store_is_chosen_by_option_then_variable_then_user_configuration(
     bench: tuple[Workbench, str], tmp_path: Path
 ) -> None:
@@ -356,7 +563,7 @@ def test_the_store_is_chosen_by_option_then_variable_then_user_configuration(
     (tmp_path / "config.toml").write_text(f'store = "{address}"\n[search]\nk = 3\n')
     configured = ENVIRONMENT | {"ASSAY_CONFIG_DIR": str(tmp_path)}
     listed = folder.eval("list", "--format", "json", env=configured)
-    assert [run["label"] for run in listed.json["runs"]] == ["first", "second"]
+    assert [run["label"] for run in listed.json["runs"]][:2] == ["first", "second"]
     other = configured | {"ASSAY_STORE": str(tmp_path / "other.db")}
     assert f"{tmp_path / 'other.db'}: no runs yet" in folder.eval("list", env=other).err
     assert "mine.db: no runs yet" in folder.eval("list", "--runs", "mine.db", env=other).err
@@ -380,9 +587,14 @@ def test_runs_move_to_the_team_and_back_and_are_checked_and_pruned(
         assert "s3cret" not in done.out + done.err
         return done
 
-    assert store("copy", address, "copy.db").out.startswith("copied 2 runs to copy.db; 0 were there")
-    assert store("copy", address, "copy.db").out.startswith("copied 0 runs to copy.db; 2 were there")
+    assert own.eval("baseline", "set", "first", "--runs", address).code == DONE
+    first = store("copy", address, "copy.db", "--run", "first", "--run", "second").out
+    assert first.startswith("copied 2 runs to copy.db; 0 were there")
+    assert "baseline main" in first
+    again = store("copy", address, "copy.db", "--run", "first", "--run", "second").out
+    assert again == "copied 0 runs to copy.db; 2 were there\n"
     assert store("check", "--runs", "copy.db", "--against", address).out.endswith("all whole\n")
+    assert ", 1 baseline, " in store("check", "--runs", address).out
     back = new_postgres_store(postgres, "back")
     assert len(store("copy", "copy.db", back, "--run", "second", "--format", "json").json["runs"]) == 1
     missing = store("check", "--runs", "copy.db", "--against", back, code=QUALITY)
@@ -394,17 +606,24 @@ def test_runs_move_to_the_team_and_back_and_are_checked_and_pruned(
     assert (len(pruned["deleted"]), pruned["kept"]) == (1, 2)
     assert store("prune", "--runs", "copy.db", "--days", "1").out == "deleted 0 runs, 3 stay\n"
     assert store("prune", "--runs", "copy.db", "--days", "0").out.endswith("deleted 1 run, 2 stay\n")
-    assert store("migrate", back).out.endswith("?project=back: up to date (format 1)\n")
+    named = {baseline["name"] for baseline in own.json("baseline", "list", "--runs", "copy.db")["baselines"]}
+    assert named == {"main"}
+    assert own.json("experiment", "list", "--runs", back)["experiments"] == []
+    kept = store("prune", "--runs", back, "--days", "0", "--dry-run").out
+    assert kept == "would delete feedback on 0 symbols and 0 runs, 1 stay\n"
+    assert store("migrate", back).out.endswith("?project=back: up to date (format 2)\n")
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda address: address.replace("owner:", "nobody:"), "password authentication failed"),
+        (lambda address: address.replace("owner:", "nobody:"), "the password is wrong or missing (connection failed"),
+        (lambda address: re.sub("owner:[^@]*", "owner", address), "Keep it in ~/.pgpass"),
+        (lambda address: re.sub(r"127.0.0.1:\d+", "no-such-host.invalid", address), "the server cannot be reached"),
         (lambda address: address.replace("project=team", "project=other"), "no project 'other'. The owner adds it"),
         (lambda address: address.replace("project=team", "project=T%20x"), "'T x': not the name of a project"),
         (lambda address: address.replace("/d", "/nowhere"), "does not exist"),
-        (lambda address: re.sub(r":\d+/", ":1/", address), "the store cannot be used (connection failed"),
+        (lambda address: re.sub(r":\d+/", ":1/", address), "the server cannot be reached (connection failed"),
         (lambda address: address + "&sslmode=bogus", "invalid sslmode value"),
         (lambda address: address + "&no_such_parameter=1", "no_such_parameter"),
         (lambda address: address + "&sslmode=require", "server does not support SSL"),
@@ -459,3 +678,5 @@ def test_pages_read_the_store_of_the_team(bench: tuple[Workbench, str]) -> None:
         assert "s3cret" not in page
         assert "RR@10" in server.get("/compare?a=first&b=second").text
         assert len(server.get("/api/runs").json["runs"]) >= 2
+        run_id = server.get("/api/runs").json["runs"][0]["run_id"]
+        assert "question number 5" in server.get(f"/run?run={run_id}").text

@@ -20,7 +20,8 @@ import pytest
 
 from assay.core.golden import Hit
 from assay.errors import AssayError
-from assay.evaluate.runs import NoSuchRun, RunStore
+from assay.evaluate.run_file import NoSuchRun
+from assay.evaluate.runs import RunStore
 from support.command import COMMAND, ENVIRONMENT
 from support.runs import GOLDEN, run_info
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, codes, messages, question, timeless

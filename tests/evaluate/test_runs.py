@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -15,9 +16,11 @@ from hypothesis import strategies as st
 from assay.core.golden import Answer, Citation, Expected, GoldenQuery, GoldenSet, Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.judging import judge
+from assay.evaluate.ledger import Experiment
 from assay.evaluate.matching import MATCHERS
-from assay.evaluate.runs import NoSuchRun, RunStore
-from assay.evaluate.upkeep import check_runs, copy_runs, prune_runs
+from assay.evaluate.run_file import NoSuchRun
+from assay.evaluate.runs import RunStore
+from assay.evaluate.upkeep import check_ledger, check_runs, copy_ledger, copy_runs, prune_runs
 from support.postgres import new_postgres_store
 from support.property_tests import examples
 from support.runs import GOLDEN, run_info
@@ -244,3 +247,127 @@ def test_pruning_deletes_old_runs_but_none_with_a_label_or_a_name(empty: RunStor
     assert empty.responses("named", 1) == [RIGHT]
     with pytest.raises(AssayError, match="golden set of run gone is missing"):
         empty.golden(gone)
+
+
+# --- baselines and experiments
+
+
+def test_a_baseline_is_a_name_for_a_run_and_may_be_moved_and_removed(empty: RunStore) -> None:
+    for name in ("first", "second"):
+        empty.start(run_info(name), GOLDEN)
+    ledger = empty.ledger
+    assert (ledger.baselines(), ledger.baseline("main")) == ([], None)
+    ledger.set_baseline("main", "first")
+    ledger.set_baseline("nightly", "first")
+    ledger.set_baseline("main", "second")
+    assert [(baseline.name, baseline.run_id) for baseline in ledger.baselines()] == [
+        ("main", "second"),
+        ("nightly", "first"),
+    ]
+    assert ledger.needed_runs() == {"first", "second"}
+    assert [ledger.remove_baseline("nightly") for _ in range(2)] == [True, False]
+    assert ledger.needed_runs() == {"second"}
+
+
+@pytest.mark.parametrize("name", ["", "latest", "latest~2", "a.json", "../x", "a b", "x" * 81, "\x1b[2J", "é"])
+def test_a_name_that_could_be_a_run_or_a_file_is_no_baseline(store: RunStore, name: str) -> None:
+    with pytest.raises(AssayError, match="not a name for a baseline"):
+        store.ledger.set_baseline(name, "run")
+
+
+def _experiment(number: int = 0, **changed: str) -> Experiment:
+    texts = {"title": "stems", "hypothesis": "plurals\0 are 'missed'; --", "what": "stem", "before": "run"}
+    return Experiment(number, "2026-01-01", "", **texts | changed)
+
+
+def test_experiments_are_numbered_and_concluded_once(empty: RunStore) -> None:
+    empty.start(run_info("run"), GOLDEN)
+    first, second = (empty.ledger.add_experiment(_experiment(title=title)) for title in ("one", "two"))
+    assert (first.number, second.number) == (1, 2)
+    assert empty.ledger.experiments() == [first, second]
+    assert first.hypothesis == "plurals␀ are 'missed'; --"
+    assert empty.ledger.needed_runs() == {"run"}
+    concluded = replace(second, after="later", result="- Overall: better", conclusion="Keep.")
+    empty.ledger.conclude_experiment(concluded)
+    assert empty.ledger.experiments() == [first, concluded]
+    with pytest.raises(AssayError, match="experiment 2 was concluded meanwhile"):
+        empty.ledger.conclude_experiment(replace(second, after="other"))
+    assert empty.ledger.experiments()[1] == concluded
+
+
+def test_baselines_and_experiments_are_copied_with_the_runs_once(empty: RunStore, new_address: NewAddress) -> None:
+    with RunStore.open(new_address(), write=True) as source:
+        for name in ("run", "other"):
+            source.start(run_info(name, system=f"of-{name}"), GOLDEN)
+        source.ledger.set_baseline("main", "run")
+        source.ledger.set_baseline("kept", "run")
+        opened = source.ledger.add_experiment(_experiment())
+        empty.start(run_info("run", system="another"), GOLDEN)
+        empty.ledger.set_baseline("kept", "run")
+        empty.ledger.add_experiment(_experiment(title="mine"))
+        for new in (["baseline main", "experiment 2"], []):
+            copied = copy_runs(source, empty, source.runs(), lambda: None)
+            assert list(copy_ledger(source, empty, copied, everything=True)) == new
+        baselines = {baseline.name: baseline.run_id for baseline in empty.ledger.baselines()}
+        assert baselines == {"main": "run-2", "kept": "run"}
+        assert [(entry.title, entry.before) for entry in empty.ledger.experiments()] == [
+            ("mine", "run"),
+            ("stems", "run-2"),
+        ]
+        source.ledger.conclude_experiment(replace(opened, after="other", result="- won", conclusion="Keep."))
+        copied = copy_runs(source, empty, source.runs(), lambda: None)
+        assert list(copy_ledger(source, empty, copied, everything=True)) == ["conclusion of experiment 2"]
+        assert empty.ledger.experiments()[1].conclusion == "Keep."
+    assert check_ledger(empty) == [
+        "baseline kept: run run is running",
+        "baseline main: run run-2 is running",
+    ]
+
+
+def test_runs_of_baselines_and_open_experiments_are_not_pruned(empty: RunStore, tmp_path: Path) -> None:
+    for name in ("baseline", "before", "after", "old"):
+        empty.start(run_info(name), GOLDEN)
+    empty.ledger.set_baseline("main", "baseline")
+    entry = empty.ledger.add_experiment(_experiment(before="before"))
+    assert {run.run_id for run in prune_runs(empty, 1, [], tmp_path, dry_run=True)} == {"after", "old"}
+    empty.ledger.conclude_experiment(replace(entry, after="after"))
+    assert {run.run_id for run in prune_runs(empty, 1, [], tmp_path, dry_run=False)} == {"before", "after", "old"}
+    assert [run.run_id for run in empty.runs()] == ["baseline"]
+
+
+# --- run files of the version before
+
+
+def _first_format(path: Path) -> None:
+    """Make a run file as the version before made it, with a run."""
+    with RunStore.open(path, write=True) as store:
+        store.start(run_info("old"), GOLDEN)
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.executescript("DROP TABLE eval_baselines; DROP TABLE eval_experiments; PRAGMA user_version = 1")
+
+
+def test_a_run_file_of_the_version_before_is_read_as_it_is_and_updated_when_written(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    _first_format(path)
+    content = path.read_bytes()
+    with RunStore.open(path) as store:
+        assert ([run.run_id for run in store.runs()], store.ledger.baselines()) == (["old"], [])
+        assert store.ledger.experiments() == []
+    assert path.read_bytes() == content
+    with RunStore.open(path, write=True) as store:
+        store.ledger.set_baseline("main", "old")
+    with RunStore.open(path) as store:
+        assert [run.run_id for run in store.runs()] == ["old"]
+        assert store.ledger.needed_runs() == {"old"}
+
+
+def test_a_run_file_with_tables_of_its_own_is_not_updated(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    _first_format(path)
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute("CREATE TRIGGER mine AFTER INSERT ON eval_runs BEGIN DELETE FROM eval_runs; END")
+    content = path.read_bytes()
+    for write in (False, True):
+        with pytest.raises(AssayError, match=r"runs\.db"), RunStore.open(path, write):
+            pass
+    assert path.read_bytes() == content

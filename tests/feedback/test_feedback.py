@@ -17,7 +17,7 @@ import pytest
 
 from assay.core.packs import Learned
 from assay.feedback import CannotWrite, Unusable, forget_everything, learned_signals, learning, record_returned
-from assay.feedback import store as database
+from assay.feedback import file as database
 from assay.store.source import WorkingTree
 from support.command import COMMAND, ENVIRONMENT, Done, assay
 from support.paths import ROOT
@@ -354,7 +354,7 @@ def test_a_killed_writer_leaves_whole_records(shop: Repository) -> None:
         writer.stdout.close()
     first, second = _feedback(shop, "list", "--format", "json").json["symbols"]
     assert first["useful"] == second["useful"] == first["words"]["basket"] >= 12
-    assert forget_everything(shop.home) == 2
+    assert forget_everything(shop.root, shop.home) == 2
 
 
 # -- evaluation --------------------------------------------------------------------------------------------------------

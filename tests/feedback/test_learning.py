@@ -1,14 +1,16 @@
-"""Learning from feedback: weights of records, their expiry, and isolation between sessions."""
+"""Learning from feedback: weights of records, their expiry, isolation of sessions; in a file and in PostgreSQL."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import random
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +22,7 @@ from assay.feedback import (
     KEPT_WORDS,
     Learning,
     confidence,
+    file,
     forget_everything,
     keywords,
     learned_signals,
@@ -27,12 +30,13 @@ from assay.feedback import (
     record_returned,
     score,
     signal,
+    team,
 )
-from assay.feedback import store as database
 from assay.feedback.marks import mentioned
-from assay.feedback.store import CAP, FORGOTTEN, KEPT_TIMES, NEGLIGIBLE, boost, connected, nearness
+from assay.feedback.store import CAP, FORGOTTEN, KEPT_TIMES, NEGLIGIBLE, boost, nearness
 from assay.rank.symbols import require
 from assay.store.source import WorkingTree
+from support.postgres import new_postgres_store
 from support.property_tests import examples
 from support.repository import Repository
 
@@ -205,10 +209,14 @@ def test_any_text_may_be_scanned(text: str) -> None:
 
 
 class Shop:
-    """A small indexed repository and what is learned about it."""
+    """A small indexed repository and what is learned about it, in a file or in the store of a team."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, store: str = "") -> None:
         self.repository = repository
+        self.environment = {"ASSAY_STORE": store} if store else {}
+        self.kept_days = 90 if store else 7  # of code that is gone
+        if store:
+            repository.git("remote", "add", "origin", "git@git.example.com:acme/shop.git")
         repository.write("shop.py", SHOP)
         repository.write("other.py", OTHER)
         self.index()
@@ -227,8 +235,14 @@ class Shop:
     def items(self, *names: str) -> list[Item]:
         return [item for name in names for item in require(self.opened, name)]
 
-    def learning(self, now: float = NOW, write: bool = True) -> AbstractContextManager[Learning]:
-        return learning(self.opened, self.repository.home, WorkingTree(self.opened), write, now)
+    @contextlib.contextmanager
+    def learning(self, now: float = NOW, write: bool = True) -> Iterator[Learning]:
+        tree = WorkingTree(self.opened)
+        with self.configured(), learning(self.opened, self.repository.home, tree, write, now) as told:
+            yield told
+
+    def configured(self) -> AbstractContextManager[object]:
+        return mock.patch.dict(os.environ, self.environment)
 
     def judge(self, *names: str, useful: bool = True, task: str = "", now: float = NOW) -> None:
         with self.learning(now) as told:
@@ -236,14 +250,16 @@ class Shop:
 
     def returned(self, *names: str, task: str = TASK, session: str = "s", now: float = NOW) -> None:
         tree = WorkingTree(self.opened)
-        record_returned(self.opened, self.repository.home, tree, self.items(*names), task, session, now)
+        with self.configured():
+            record_returned(self.opened, self.repository.home, tree, self.items(*names), task, session, now)
 
     def used(self, text: str, session: str = "s", path: str = "", lines: range = range(0)) -> list[str]:
         with self.learning() as told:
             return [item.symbol for item in told.used(text, session, path, lines)]
 
     def learned(self, task: str = "", session: str = "", now: float = NOW) -> Learned:
-        return learned_signals(self.opened, self.repository.home, WorkingTree(self.opened), task, session, now)
+        with self.configured():
+            return learned_signals(self.opened, self.repository.home, WorkingTree(self.opened), task, session, now)
 
     def feedback(self) -> dict[str, float]:
         return self.named(self.learned().feedback)
@@ -254,23 +270,33 @@ class Shop:
     def words(self, task: str) -> dict[str, float]:
         return self.named((a.number, a.weight) for a in self.learned(task).vocabulary)
 
-    @property
-    def path(self) -> Path:
-        return database.path_in(self.repository.home)
-
     def rows(self, table: str) -> int:
-        with database.connected(self.path, write=False) as connection:
-            return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+        """The number of rows, seen by the store itself."""
+        with self.configured(), team.opened(self.repository.root, self.repository.home, False, True) as store:
+            return int(store._db.rows(f"SELECT count(*) FROM {table}")[0][0])
+
+    def forget(self) -> None:
+        with self.configured():
+            forget_everything(self.repository.root, self.repository.home, of_team=True)
+
+    def is_untouched(self) -> bool:
+        """Nothing was ever written: there is no file, or there are no rows."""
+        untouched = not file.path_in(self.repository.home).exists()
+        return untouched and not any(map(self.rows, ("symbols", "sessions")))
 
 
-@pytest.fixture
-def shop(repository: Repository) -> Shop:
-    return Shop(repository)
+@pytest.fixture(params=["file", "team"])
+def shop(request: pytest.FixtureRequest, repository: Repository) -> Shop:
+    return Shop(repository, _store(request))
+
+
+def _store(request: pytest.FixtureRequest) -> str:
+    return new_postgres_store(request.getfixturevalue("postgres")) if request.param == "team" else ""
 
 
 def test_nothing_was_learned_before_anything_is_told_and_asking_writes_nothing(shop: Shop) -> None:
     assert shop.learned(TASK, "s") == Learned()
-    assert not shop.path.exists()
+    assert shop.is_untouched()
 
 
 def test_feedback_is_the_share_of_times_a_symbol_was_useful(shop: Shop) -> None:
@@ -282,12 +308,11 @@ def test_feedback_is_the_share_of_times_a_symbol_was_useful(shop: Shop) -> None:
     assert shop.feedback() == pytest.approx({"checkout": 1 / 3, "Cart.total": -1 / 3, "ship_parcel": -1.0})
 
 
-def test_the_order_of_what_is_told_does_not_matter(repository: Repository) -> None:
-    shop = Shop(repository)
+def test_the_order_of_what_is_told_does_not_matter(shop: Shop) -> None:
     told = [("checkout", True), ("checkout", False), ("Cart.total", False), ("checkout", True), ("Cart.total", True)]
     outcomes = []
     for order in itertools.islice(itertools.permutations(told), 0, None, 23):
-        shop.path.unlink(missing_ok=True)
+        shop.forget()
         for name, useful in order:
             shop.judge(name, useful=useful, task=TASK)
         outcomes.append((shop.feedback(), shop.words(TASK)))
@@ -346,25 +371,25 @@ def test_what_cannot_be_told_does_not_count_and_is_not_dropped(shop: Shop) -> No
     assert shop.feedback() == {"checkout": 1.0, "total": 1.0}
 
 
-def test_code_that_comes_back_with_its_branch_is_remembered_for_a_week(shop: Shop) -> None:
+def test_code_that_comes_back_with_its_branch_is_remembered_for_a_week_and_by_a_team_longer(shop: Shop) -> None:
     shop.judge("checkout", "ship_parcel")
     shop.edit("* 2", "* 3")
-    shop.judge("ship_parcel", now=NOW + 6 * DAY)
+    shop.judge("ship_parcel", now=NOW + (shop.kept_days - 1) * DAY)
     assert shop.rows("symbols") == 2
     shop.edit("* 3", "* 2")
     assert shop.feedback() == {"checkout": 1.0, "ship_parcel": 1.0}
     shop.edit("* 2", "* 3")
-    shop.judge("ship_parcel", now=NOW + 8 * DAY)
+    shop.judge("ship_parcel", now=NOW + (shop.kept_days + 1) * DAY)
     shop.edit("* 3", "* 2")
     assert shop.feedback() == {"ship_parcel": 1.0}
     assert shop.rows("symbols") == 1
 
 
 def test_the_week_begins_when_something_was_last_told(shop: Shop) -> None:
-    for days in (0, 5):
+    for days in (0, shop.kept_days - 2):
         shop.judge("checkout", now=NOW + days * DAY)
     shop.edit("* 2", "* 3")
-    shop.judge("ship_parcel", now=NOW + 8 * DAY)
+    shop.judge("ship_parcel", now=NOW + (shop.kept_days + 1) * DAY)
     assert shop.rows("symbols") == 2
 
 
@@ -373,7 +398,7 @@ def test_code_that_changed_and_then_went_is_dropped_as_well(shop: Shop) -> None:
     shop.edit("* 2", "* 3")
     shop.judge("ship_parcel")
     shop.edit("checkout", "pay")
-    shop.judge("ship_parcel", now=NOW + 8 * DAY)
+    shop.judge("ship_parcel", now=NOW + (shop.kept_days + 1) * DAY)
     assert shop.rows("symbols") == 1
 
 
@@ -469,7 +494,7 @@ def test_sessions_know_nothing_of_each_other(shop: Shop) -> None:
 
 def test_an_answer_outside_of_sessions_leaves_no_trace(shop: Shop) -> None:
     shop.returned("checkout", session="")
-    assert not shop.path.exists()
+    assert shop.is_untouched()
 
 
 def test_what_a_session_was_given_lately_is_near(shop: Shop) -> None:
@@ -591,10 +616,12 @@ steps = st.lists(
 )
 
 
-@pytest.fixture(scope="module")
-def quiet_shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """A shop outside of git whose code stays as it is."""
-    return Shop(Repository(tmp_path_factory.mktemp("shop")))
+@pytest.fixture(scope="module", params=["file", "team"])
+def quiet_shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """A shop whose code stays as it is."""
+    repository = Repository(tmp_path_factory.mktemp("shop"))
+    repository.git("init", "-q")
+    return Shop(repository, _store(request))
 
 
 @settings(deadline=None, max_examples=examples(40))
@@ -603,7 +630,7 @@ def test_counts_are_those_of_a_plain_model(quiet_shop: Shop, steps: list[tuple[s
     shop, counts = quiet_shop, {name: [0, 0] for name in NAMES}
     given_last: dict[str, dict[str, bool]] = {}  # session → what it was given → used
     watched: set[str] = set()
-    forget_everything(shop.repository.home)
+    shop.forget()
     for step, chosen, session in steps:
         if step == "returned":
             for name, was_used in given_last.get(session, {}).items():
@@ -633,5 +660,5 @@ def test_a_file_that_somebody_is_just_making_is_read_as_an_empty_one(tmp_path: P
     with closing(sqlite3.connect(path)) as made:
         made.execute("PRAGMA journal_mode = WAL")  # the file is there before its tables are
         assert path.stat().st_size
-        with connected(path, write=False) as opened:
-            assert opened.execute("SELECT count(*) FROM symbols").fetchone() == (0,)
+        with file.opened(path, write=False) as opened:
+            assert opened.rows("SELECT count(*) FROM symbols") == [(0,)]

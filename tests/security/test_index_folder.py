@@ -104,7 +104,7 @@ def _learn(repository: Repository) -> None:
 
 
 def _forget(repository: Repository) -> None:
-    forget_everything(repository.home)
+    forget_everything(repository.root, repository.home)
 
 
 def _runs(repository: Repository) -> None:
@@ -573,7 +573,7 @@ def test_runs_and_what_was_learned_are_read_from_the_expected_tables_only(shop: 
         UserWarning, match=r"what was learned is damaged \(unexpected schema.*assay feedback forget --all"
     ):
         _context(shop)
-    forget_everything(shop.home)
+    forget_everything(shop.root, shop.home)
     _learn(shop)
 
 

@@ -13,11 +13,11 @@ import psycopg
 import pytest
 
 from assay.core.golden import Hit, Response
+from assay.database.address import Address
 from assay.errors import AssayError
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import MATCHERS
 from assay.evaluate.runs import RunStore
-from assay.evaluate.storage.address import Address
 from support.command import assay
 from support.postgres import Cluster, new_postgres_store
 from support.repository import Repository
@@ -85,7 +85,7 @@ def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
 def test_another_machine_is_not_asked_without_encryption_unless_the_address_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from assay.evaluate.storage import postgres
+    from assay.database import postgres
 
     asked: list[dict[str, object]] = []
 

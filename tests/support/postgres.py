@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.evaluate.storage.address import Address
+from assay.database.address import Address
 from support.processes import children, is_alive
 
 OWNER, PASSWORD = "owner", "s3cret/owner"  # the password needs quoting in an address
@@ -124,7 +124,7 @@ def new_postgres_store(cluster: Cluster, project: str = "shop") -> str:
 
 
 def add_project(address: str) -> None:
-    from assay.evaluate.storage import postgres, schema
+    from assay.database import postgres, schema
 
     place = Address.parse(address)
     with postgres.connect(place) as connection:

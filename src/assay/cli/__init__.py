@@ -42,7 +42,7 @@ COMMANDS = {
     ),
     "config": ("assay.cli.config", "Show every setting with its value and origin; config check validates."),
     "serve": ("assay.cli.serve", "Serve search, explanations, runs and sweeps as web pages and an HTTP API."),
-    "store": ("assay.cli.store", "Set up and maintain the run store of a team: init, migrate, copy, check, prune."),
+    "store": ("assay.cli.store", "Set up and maintain the store of a team: init, migrate, copy, check, prune."),
     "eval": ("assay.cli.evaluation", "Evaluate a retriever, ours or yours: golden sets, runs, comparisons, gates."),
 }
 

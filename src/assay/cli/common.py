@@ -52,7 +52,7 @@ class StoreAddress(click.ParamType):  # type: ignore[type-arg]  # generic since 
     _file = click.Path(path_type=Path, dir_okay=False)
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Path | str:
-        from assay.evaluate.storage.address import is_postgres
+        from assay.database.address import is_postgres
 
         is_text = isinstance(value, str) and is_postgres(value)
         return cast("Path | str", value if is_text else self._file.convert(value, parameter, context))

@@ -183,4 +183,5 @@ def _cache(question: Question) -> Iterator[PackCache | None]:
 
 def _key(question: Question, refresh: Refresh, view: View) -> bytes:
     """Return the key of an answer. One that was given without an update is none where an update is allowed."""
-    return key_of(question.repo.index, question.look.state, [*question.key(), refresh.enabled, view.screen])
+    parts = [*question.key(), refresh.enabled, view.screen, *question.repo.feedback_state()]
+    return key_of(question.repo.index, question.look.state, parts)

@@ -28,7 +28,8 @@ def feedback_command() -> None:
     """Record which symbols were useful or not, and show what was learned.
 
     Feedback raises the rank of a symbol slightly in later answers, or lowers it by less. It expires when the symbol's
-    text changes. It is stored in learned.db next to the index; evaluation (`assay eval`) never reads it.
+    text changes. It is stored in learned.db next to the index, or in the store of a team (`assay store`), which all
+    clones of a repository share; evaluation (`assay eval`) never reads it.
     """
 
 
@@ -103,14 +104,15 @@ def listing(repo: Repository, form: str) -> None:
 @feedback_command.command("forget")
 @click.argument("symbols", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Delete all feedback, even from a damaged file.")
+@click.option("--team", "of_team", is_flag=True, help="With --all: also what a team shares, for everybody.")
 @single_repository_options
 @format_option
-def forget(symbols: tuple[str, ...], everything: bool, repo: Repository, form: str) -> None:
+def forget(symbols: tuple[str, ...], everything: bool, of_team: bool, repo: Repository, form: str) -> None:
     """Delete the feedback on SYMBOLS, or all of it."""
-    if everything == bool(symbols):
+    if everything == bool(symbols) or (of_team and not everything):
         raise click.UsageError("name the symbols to forget, or pass --all")
     if everything:
-        forgotten = repo.forget_feedback()
+        forgotten = repo.forget_feedback(of_team)
     else:
         items = _resolve_symbols(repo, symbols)
         with repo.feedback() as store:

@@ -16,8 +16,8 @@ from assay.api import Repository, Workspace
 from assay.cli.common import STORE, echo, echo_row, find_root, format_option, print_json
 from assay.cli.options import find_repository, open_repository, root_option, roots_options, server_options
 from assay.config.roots import workspace_around
+from assay.database.address import configured_store
 from assay.errors import AssayError, install
-from assay.evaluate.storage.address import configured_store
 from assay.serve.access import Access, listen
 from assay.serve.mcp.clients import CLIENTS, Change, Client, plan, write
 from assay.serve.mcp.conversation import UsageLog

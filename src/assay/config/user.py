@@ -1,7 +1,7 @@
 """The user's configuration, `~/.config/assay/config.toml`, reading of settings files, and origins of servers.
 
 [context], [search], [ask]     the user's defaults, below the same sections of a repository's `assay.toml`
-store = "postgresql://…"       run store of `assay eval` and `assay serve`, instead of .assay/runs.db; first in the file
+store = "postgresql://…"       store of runs and feedback, instead of .assay/runs.db and learned.db; first in the file
 [servers."api.example.com"]    https, default port; also "api.example.com:8443" or "http://10.0.0.5:8080"
 key_variable = "EXAMPLE_KEY"   environment variable with the key; it is sent to this server only
 allow_http = true              permits sending texts and the key unencrypted
@@ -25,6 +25,7 @@ from assay.system.files import TooLarge, read_regular
 NAME = "config.toml"
 SERVERS = "servers"  # section
 STORE = "store"  # setting outside of sections
+STORE_VARIABLE = "ASSAY_STORE"
 DIRECTORY_VARIABLE = "ASSAY_CONFIG_DIR"
 _XDG = "XDG_CONFIG_HOME"
 _DECISIONS = "trust"  # folder of trust decisions

@@ -23,6 +23,7 @@ from assay.core.cautions import Caution, as_json
 from assay.core.golden import GoldenSet
 from assay.errors import AssayError
 from assay.evaluate.compare import KINDS, Comparison, compare_runs, compare_with_baseline
+from assay.evaluate.ledger import MAIN
 from assay.evaluate.markdown import cell
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import defaults, parse, rounded
@@ -92,29 +93,42 @@ def parse_floors(texts: Sequence[str]) -> dict[str, float]:
     return floors
 
 
-def baseline_file(baseline: str | None, root: Path) -> Path | None:
-    """Return the named or default baseline file; None if there is none, or if the baseline is another run."""
+def find_baseline(store: RunStore, baseline: str | None, root: Path) -> Path | RunInfo | None:
+    """Return what a gate compares with: a file, or a run of the store. None if none is named and there is no default.
+
+    A name is that of a file, of a baseline in the store, or of a run. The default is the store's own baseline, else the
+    file that is committed.
+    """
+    if baseline is not None and is_baseline_file(baseline):
+        return Path(baseline)
+    stored = store.ledger.baseline(baseline or MAIN)
+    if stored is not None:
+        return store.info(stored.run_id)
+    if baseline is not None:
+        return store.find(baseline)
     default = root / BASELINE_FILE
+    return default if default.exists() else None
+
+
+def is_baseline_file(baseline: str) -> bool:
+    """Return whether a baseline is named by its file."""
+    return baseline.endswith(".json") or Path(baseline).exists()
+
+
+def comparable_plan(golden: GoldenSet, baseline: Path | RunInfo | None) -> Plan:
+    """Return the plan of a run with the matcher and k of the baseline, if there is one."""
     if baseline is None:
-        return default if default.exists() else None
-    return Path(baseline) if baseline.endswith(".json") or Path(baseline).exists() else None
-
-
-def comparable_plan(golden: GoldenSet, baseline: str | None, root: Path) -> Plan:
-    """Return the plan of a run with the matcher and k of the baseline file, if there is one."""
-    file = baseline_file(baseline, root)
-    if file is None:
         return Plan(matcher_for(golden, None))
-    scores = read_baseline(file)
-    return Plan(matcher_for(golden, scores.matching), scores.k)
+    made = read_baseline(baseline) if isinstance(baseline, Path) else baseline
+    return Plan(matcher_for(golden, made.matching), made.k)
 
 
-def gate_run(store: RunStore, info: RunInfo, rules: Rules, baseline: str | None, root: Path, force: bool) -> Gated:
-    """Check a stored run against the rules and the named or default baseline, a file or another run."""
-    file = baseline_file(baseline, root)
-    if file is not None:
-        return gate_against(store, info, rules, read_baseline(file), force)
-    return gate_against(store, info, rules, store.find(baseline) if baseline else None, force)
+def gate_run(
+    store: RunStore, info: RunInfo, rules: Rules, baseline: Path | RunInfo | None, force: bool = False
+) -> Gated:
+    """Check a stored run against the rules and a baseline, a file or another run."""
+    before = read_baseline(baseline) if isinstance(baseline, Path) else baseline
+    return gate_against(store, info, rules, before, force)
 
 
 def gate_against(

@@ -1,22 +1,14 @@
-"""Markdown reports of runs and comparisons, and the experiment log, to be committed or read in a terminal.
-
-An experiment is a hypothesis, before, after and a conclusion. Its figures always come from two stored runs.
-"""
+"""Markdown reports of runs and comparisons, to be committed or read in a terminal."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
-from assay.errors import AssayError
-from assay.evaluate.files import write_output, write_text
-from assay.evaluate.verdicts import BETTER, NOT_SHOWN, SIGNS, WEAK, WORSE
-from assay.system.inputs import read_text
+from assay.evaluate.files import write_output
+from assay.evaluate.verdicts import SIGNS, WEAK
 
 _TASK_COLUMN_WIDTH = 60  # characters
 
@@ -210,154 +202,3 @@ def signed(value: float | None) -> str:
 
 def _rank(rank: int | None) -> str:
     return "–" if rank is None else str(rank)
-
-
-_MAX_LOG_SIZE = 16_000_000  # bytes
-
-_HEADING = re.compile(r"^## Experiment (\d+): (.*)$", re.MULTILINE)
-_OPEN = "(open: `assay eval experiment conclude` fills this in)"
-_PREFACE = "# Experiments\n\nWhat was tried, what was expected, what came out. Entries are written by `assay eval experiment`.\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An open experiment: its number, title and the run it starts from."""
-
-    number: int
-    title: str
-    before: str
-
-
-def begin(log: Path, title: str, hypothesis: str, what: str, before: str, today: date) -> int:
-    """Append an open experiment and return its number."""
-    text = _read(log) or _PREFACE
-    number = max((int(heading[1]) for heading in _HEADING.finditer(text)), default=0) + 1
-    entry = (
-        f"## Experiment {number}: {_one_line(title)}\n\n**Date:** {today.isoformat()}\n**Hypothesis:** {_one_line(hypothesis)}\n"
-        f"**What:** {_one_line(what)}\n**Before:** run {before}\n**Result:** {_OPEN}\n\n**Conclusion:** {_OPEN}\n"
-    )
-    write_text(log, text.rstrip("\n") + "\n\n" + entry)
-    return number
-
-
-def open_entry(log: Path, number: int | None = None) -> Entry:
-    """Return the open experiment of that number, or the only open one; raise AssayError otherwise."""
-    text = _read(log)
-    entries = []
-    for heading in _HEADING.finditer(text):
-        body = _entry_text(text, heading)
-        before = re.search(r"^\*\*Before:\*\* run (\S+)$", body, re.MULTILINE)
-        if before and f"**Result:** {_OPEN}" in body and (number is None or int(heading[1]) == number):
-            entries.append(Entry(int(heading[1]), heading[2], before[1]))
-    if not entries:
-        problem = "no experiment is open" if number is None else f"no experiment {number} is open"
-        raise AssayError(f"{log}: {problem}. Start one with: assay eval experiment new TITLE --hypothesis … --what …")
-    if len(entries) > 1:
-        raise AssayError(
-            f"{log}: several experiments are open ({', '.join(str(e.number) for e in entries)}); give --number N"
-        )
-    return entries[0]
-
-
-def conclude(
-    log: Path,
-    entry: Entry,
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
-    comparison: Mapping[str, Any],
-    conclusion: str,
-) -> str:
-    """Fill in the result of two runs and the conclusion; return the finished entry."""
-    text = _read(log)
-    heading = next(match for match in _HEADING.finditer(text) if int(match[1]) == entry.number)
-    body = _entry_text(text, heading)
-    result = "\n".join(["", *result_lines(before, after, comparison)])
-    finished = body.replace(f"**Result:** {_OPEN}", f"**After:** run {after['run_id']}\n**Result:**{result}")
-    finished = finished.replace(f"**Conclusion:** {_OPEN}", f"**Conclusion:** {_one_line(conclusion)}")
-    write_text(log, text[: heading.start()] + finished + text[heading.start() + len(body) :])
-    return finished.strip()
-
-
-def result_lines(before: Mapping[str, Any], after: Mapping[str, Any], comparison: Mapping[str, Any]) -> list[str]:
-    """Return the result: every tier and metric before → after in points, then the statistics."""
-    k = after["k"]
-    lines = [
-        f"- {tier.capitalize()}: " + _format_changes(before["tiers"][tier]["metrics"], group["metrics"], k)
-        for tier, group in after["tiers"].items()
-        if tier in before["tiers"]
-    ]
-    lines.append("- Overall: " + _format_changes(before["metrics"], after["metrics"], k))
-    for name in (f"RR@{k}", f"nDCG@{k}"):
-        paired = comparison["statistics"].get(name)
-        if paired:
-            lines.append(
-                f"- {name}: Δ {paired['delta']:+.4f}, 95 % interval {signed(paired['low'])} … {signed(paired['high'])}, "
-                f"p = {paired['p_holm']:.4f} (Holm), detectable {paired['detectable'] if paired['detectable'] is not None else '–'}"
-            )
-    counts = comparison["counts"]
-    lines.append(
-        f"- Queries: {counts['Win']} won, {counts['Loss']} lost, {counts['Regression']} regressed, {counts['Draw']} drawn"
-    )
-    regressed = [r for r in comparison["per_query"] if r["kind"] == "Regression"]
-    if regressed:
-        lines.append(
-            f"- Regressed: {'; '.join(cell(r.get('text') or r['query_id'], _TASK_COLUMN_WIDTH) for r in regressed[:10])}"
-            + (" …" if len(regressed) > 10 else "")
-        )
-    return lines
-
-
-_NEUTRAL = 0.01  # change of a tier's reciprocal rank, up to which it is neither a gain nor a loss
-
-
-def draft_conclusion(before: Mapping[str, Any], after: Mapping[str, Any], comparison: Mapping[str, Any]) -> str:
-    """Return a conclusion from the figures alone: the verdict, the effect per tier, a trade-off, and what follows."""
-    name = f"RR@{after['k']}"
-    verdict = comparison["statistics"].get(name, {}).get("verdict", NOT_SHOWN)
-    effects = {
-        tier: group["metrics"][name] - before["tiers"][tier]["metrics"][name]
-        for tier, group in after["tiers"].items()
-        if None not in (group["metrics"].get(name), before["tiers"].get(tier, {}).get("metrics", {}).get(name))
-    }
-    tiers = ", ".join(f"{tier} {_effect(delta)} ({delta * 100:+.1f}pp)" for tier, delta in effects.items())
-    words = {_effect(delta) for delta in effects.values()}
-    trade_off = {"positive", "negative"} <= words
-    if trade_off:
-        advice = "A trade-off between tiers: keep it only if the gain is worth the loss."
-    elif verdict == BETTER:
-        advice = "Keep."
-    elif verdict == WORSE:
-        advice = "Revert."
-    else:
-        detectable = comparison["statistics"].get(name, {}).get("detectable")
-        advice = "Nothing to keep it for" + (f"; this set detects {detectable:g}." if detectable else ".")
-    return f"{name} {verdict}." + (f" Per tier: {tiers}." if tiers else "") + f" {advice} (drafted from the figures)"
-
-
-def _effect(delta: float) -> str:
-    return "neutral" if abs(delta) <= _NEUTRAL else "positive" if delta > 0 else "negative"
-
-
-def _format_changes(before: Mapping[str, Any], after: Mapping[str, Any], k: int) -> str:
-    parts = []
-    for name in (f"P@{k}", f"R@{k}", f"RR@{k}"):
-        a, b = before.get(name), after.get(name)
-        if a is not None and b is not None:
-            parts.append(f"{name} {a * 100:.1f}% -> {b * 100:.1f}% ({(b - a) * 100:+.1f}pp)")
-    return ", ".join(parts) or "nothing measured in both"
-
-
-def _entry_text(text: str, heading: re.Match[str]) -> str:
-    following = _HEADING.search(text, heading.end())
-    return text[heading.start() : following.start() if following else len(text)]
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _read(log: Path) -> str:
-    try:
-        return read_text(log, _MAX_LOG_SIZE)
-    except FileNotFoundError:
-        return ""

@@ -5,7 +5,10 @@ eval_runs            one row per run: settings, system description, aggregate
 eval_query_results   one row per query: hits, answer, trace, latency, error
 eval_judged          judged arrays of a run: what metrics, comparisons and gates read instead of the hits
 
-`storage/` has the databases that hold these tables: an SQLite file, or PostgreSQL for a team.
+eval_baselines       runs that gates compare with, by name (`ledger.py`)
+eval_experiments     hypotheses and their outcomes (`ledger.py`)
+
+The tables are in an SQLite file (`run_file.py`), or in PostgreSQL for a team (`assay.database`).
 """
 
 from __future__ import annotations
@@ -24,15 +27,12 @@ import numpy as np
 
 from assay.core.cautions import Caution, from_json
 from assay.core.golden import GoldenQuery, GoldenSet, Response
+from assay.database import LOCK_TIMEOUT, Damaged, Database, Row, require_driver
+from assay.database.address import Address, is_postgres
 from assay.errors import AssayError
-from assay.evaluate.judging import JUDGING_VERSION, Judged, judge
-from assay.evaluate.matching import Matcher, matcher
-from assay.evaluate.storage import LOCK_TIMEOUT, Database, Row, open_database, open_in_memory
-from assay.evaluate.storage import NoSuchRun as NoSuchRun
-from assay.evaluate.storage import RunsInUse as RunsInUse
-from assay.evaluate.storage.encoding import (
+from assay.evaluate import run_file
+from assay.evaluate.encoding import (
     RESPONSE_COLUMNS,
-    Damaged,
     OnlyRepository,
     OnlyTags,
     decode,
@@ -42,6 +42,10 @@ from assay.evaluate.storage.encoding import (
     encode_response,
     plain_text,
 )
+from assay.evaluate.judging import JUDGING_VERSION, Judged, judge
+from assay.evaluate.ledger import Ledger
+from assay.evaluate.matching import Matcher, matcher
+from assay.evaluate.run_file import NoSuchRun
 from assay.text.suggest import did_you_mean
 
 
@@ -104,7 +108,7 @@ class RunStore:
     """Runs in a database. Opened for reading it never writes."""
 
     def __init__(self, database: Database) -> None:
-        self.place, self._db = database.place, database
+        self.place, self._db, self.ledger = database.place, database, Ledger(database)
         self._golden: dict[str, tuple[str, str, bytes]] = {}  # the last golden set read; a large one is 75 MB
 
     @classmethod
@@ -114,13 +118,13 @@ class RunStore:
 
         A missing file is created if `write`.
         """
-        with open_database(address, write, wait) as database:
+        with _open_database(address, write, wait) as database:
             yield cls(database)
 
     @classmethod
     def in_memory(cls) -> RunStore:
         """Return an empty store that ends with the process, for runs that are not kept."""
-        return cls(open_in_memory())
+        return cls(run_file.in_memory())
 
     # writing
 
@@ -343,6 +347,16 @@ class RunStore:
     def size(self) -> int:
         """Return the bytes of the store on disk."""
         return self._db.size()
+
+
+def _open_database(address: Path | str, write: bool, wait: float) -> contextlib.AbstractContextManager[Database]:
+    """Open the database of an address, creating a missing file if `write`. Errors are raised as AssayError."""
+    if isinstance(address, str) and is_postgres(address):
+        require_driver()
+        from assay.database import postgres
+
+        return postgres.opened(Address.parse(address), write, wait)
+    return run_file.opened(Path(address), write, wait)
 
 
 def _matching_runs(runs: Sequence[RunInfo], name: str) -> list[RunInfo]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from assay.database import Damaged
 from assay.errors import AssayError
 from assay.evaluate.gate import BASELINE_FILE
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import read_baseline
-from assay.evaluate.storage.encoding import Damaged
 
 _FINISHED = ("complete", "failures")  # states in which every query has a response
 
@@ -86,10 +86,27 @@ def _check_run(store: RunStore, info: RunInfo, other: RunStore | None) -> Checke
     return Checked(info.run_id, len(answered), digest, tuple(problems))
 
 
+def copy_ledger(source: RunStore, target: RunStore, copied: Sequence[Copied], everything: bool) -> Sequence[str]:
+    """Copy the baselines of copied runs and, if all runs were copied, the experiments; return what was new."""
+    return target.ledger.copy(source.ledger, {run.run_id: run.stored_as for run in copied}, everything)
+
+
+def check_ledger(store: RunStore) -> list[str]:
+    """Return what is wrong with baselines and open experiments."""
+    runs = {run.run_id: run for run in store.runs()}
+    problems = []
+    for baseline in store.ledger.baselines():
+        run = runs.get(baseline.run_id)
+        if run is None or run.status != "complete":
+            problems.append(f"baseline {baseline.name}: run {baseline.run_id} is {run.status if run else 'missing'}")
+    lost = [entry for entry in store.ledger.experiments() if entry.is_open and entry.before not in runs]
+    return problems + [f"experiment {entry.number}: run {entry.before}, where it began, is missing" for entry in lost]
+
+
 def prune_runs(store: RunStore, days: float, keep: Sequence[str], root: Path, dry_run: bool) -> list[RunInfo]:
-    """Delete unlabelled runs older than `days`, except those named and that of the committed baseline; return them."""
+    """Delete unlabelled runs older than `days`, except those named, of baselines and of open experiments; return them."""
     before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds")
-    protected = {store.find(name).run_id for name in keep} | _baseline_run(root)
+    protected = {store.find(name).run_id for name in keep} | _baseline_run(root) | store.ledger.needed_runs()
     old = [run for run in store.runs() if run.created < before and not run.label and run.run_id not in protected]
     if not dry_run:
         store.delete(old)

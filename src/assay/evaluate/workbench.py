@@ -22,6 +22,7 @@ from typing import Any, Self
 from assay.config.roots import root_around
 from assay.core.cautions import Caution, from_json
 from assay.core.golden import GoldenQuery, GoldenSet, Response
+from assay.database.address import is_postgres
 from assay.errors import AssayError
 from assay.evaluate import compare as comparing
 from assay.evaluate import golden as golden_sets
@@ -33,7 +34,6 @@ from assay.evaluate.run import STOP_AFTER, Plan, execute
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, main_measures, read_baseline, run_json, score_run, write_baseline
 from assay.evaluate.statistics import Paired
-from assay.evaluate.storage.address import is_postgres
 from assay.evaluate.systems import System, open_system
 from assay.system.files import FOLDER
 

@@ -14,15 +14,21 @@ import contextlib
 import math
 import re
 import time
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from assay.core.items import Item
 from assay.core.packs import Association, Learned, Source
+from assay.database import StoreError
+from assay.errors import AssayError
+from assay.feedback import team
+from assay.feedback.file import CannotWrite, Unusable, opened, path_in, remove
 from assay.feedback.marks import MarkStatus, compare_marks, located, mark_of, mentioned
-from assay.feedback.store import CannotWrite, Record, Store, Unusable, nearness, path_in, remove
+from assay.feedback.store import Record, Store, nearness
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.text.terms import stem, words
@@ -36,6 +42,7 @@ __all__ = [
     "learned_signals",
     "learning",
     "record_returned",
+    "shared_state",
 ]
 
 
@@ -109,6 +116,7 @@ def _everyday_stems() -> frozenset[str]:
 # Recording and reading feedback
 
 EXPIRED_RETENTION = 7 * 86_400.0  # seconds: deleted code may return with its branch
+SHARED_RETENTION = 90 * 86_400.0  # the same for a team: code that one checkout lacks may be on another's branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +227,8 @@ class Learning:
             {key: file for key, file in status.files.items() if file != marks[key].file},
             {key: file for key, file in status.expired.items() if file != marks[key].gone},
         )
-        old = {record.key for record in records if self._now - record.time > EXPIRED_RETENTION}
+        retention = SHARED_RETENTION if self._store.shared else EXPIRED_RETENTION
+        old = {record.key for record in records if self._now - record.time > retention}
         self._store.drop(old & status.expired.keys())
         self._store.tidy(self._now)
 
@@ -269,10 +278,14 @@ def _associations(
 
 @contextlib.contextmanager
 def learning(
-    index: Index, home: Home, source: Source, write: bool = True, now: float | None = None
+    index: Index, home: Home, source: Source, write: bool = True, now: float | None = None, required: bool = True
 ) -> Iterator[Learning]:
-    """Open the feedback store as one transaction, committed if the block ends without an error."""
-    with Store.open(path_in(home), write) as store:
+    """Open the feedback store as one transaction, committed if the block ends without an error.
+
+    It is the team's if there is one, else the file in `home`. Unless `required`, errors of the team's store lead to the
+    file as well.
+    """
+    with team.opened(index.root, home, write, required) as store:
         yield Learning(index, source, store, time.time() if now is None else now)
 
 
@@ -283,8 +296,13 @@ def learned_signals(
 
     Raises Unusable for a damaged file, with the command that resets it.
     """
-    with contextlib.suppress(CannotWrite), learning(index, home, source, write=False, now=now) as feedback:
-        return feedback.learned(task, session)
+    try:
+        with learning(index, home, source, write=False, now=now, required=False) as feedback:
+            return feedback.learned(task, session)
+    except StoreError as error:
+        warnings.warn(f"{error}; answering without feedback", stacklevel=2)
+    except CannotWrite:
+        pass
     return Learned()
 
 
@@ -293,17 +311,41 @@ def record_returned(
 ) -> None:
     """Record which items a session received; does nothing without a session or where nothing can be written."""
     if session:
-        with contextlib.suppress(CannotWrite, Unusable), learning(index, home, source, now=now) as feedback:
+        with (
+            contextlib.suppress(CannotWrite, Unusable, StoreError),
+            learning(index, home, source, now=now, required=False) as feedback,
+        ):
             feedback.returned(items, task, session)
 
 
-def forget_everything(home: Home) -> int:
-    """Delete all feedback, even from a damaged file; return the number of symbols that had records."""
+def shared_state(root: Path, home: Home) -> str:
+    """Return a text that changes with the feedback of a team; empty where there is none. Never fails."""
+    with contextlib.suppress(AssayError):
+        if team.team_of(root) is not None:
+            with team.opened(root, home, write=False, required=False) as store:
+                return store.state() if store.shared else ""
+    return ""
+
+
+def forget_everything(root: Path, home: Home, of_team: bool = False) -> int:
+    """Delete all feedback, even from a damaged file; return the number of symbols that had records.
+
+    With a team's store, the file is left alone, and that of everybody is deleted if `of_team`; else raises AssayError.
+    """
+    shared = team.team_of(root)
+    if shared is not None:
+        if not of_team:
+            raise AssayError(
+                f"the feedback on {shared.repository} is shared in {shared.address}: --all deletes that of everybody. "
+                "Add --team to do that"
+            )
+        with team.opened(root, home, write=True, required=True) as store:
+            return store.drop_everything()
     path = path_in(home)
     if not path.exists():
         return 0
     try:
-        with Store.open(path, write=True) as store:
+        with opened(path, write=True) as database, Store.over(database, write=True) as store:
             return store.drop_everything()
     except Unusable:
         remove(path)

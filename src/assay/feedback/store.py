@@ -1,4 +1,4 @@
-"""Feedback store: SQLite rows next to the index's generations; indexing keeps it and an evaluation never opens it.
+"""Feedback store: what was learned about the symbols of a repository, in a file or in the store of a team.
 
 symbols      versioned symbols with their useful and not-useful counts
 vocabulary   task words → symbols that were used for them
@@ -12,174 +12,12 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
-import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from assay.errors import AssayError
+from assay.database import Damaged, Database, Row
 from assay.feedback.marks import Mark
-from assay.store.layout import LEARNED, Home
-from assay.system.database import SIBLINGS, check_schema, connect, statements, was_interrupted
-
-SCHEMA_VERSION = 1
-WAIT = 5.0  # seconds to wait for another writer's lock
-
-_SCHEMA = """
-CREATE TABLE symbols (
-    key INTEGER PRIMARY KEY, id TEXT NOT NULL, text BLOB NOT NULL, file BLOB NOT NULL, gone BLOB NOT NULL DEFAULT x'',
-    useful INTEGER NOT NULL DEFAULT 0, not_useful INTEGER NOT NULL DEFAULT 0, time REAL NOT NULL, UNIQUE (id, text)
-);
-CREATE TABLE vocabulary (
-    term TEXT NOT NULL, symbol INTEGER NOT NULL REFERENCES symbols ON DELETE CASCADE,
-    word TEXT NOT NULL, count INTEGER NOT NULL DEFAULT 0, UNIQUE (term, symbol)
-);
-CREATE INDEX vocabulary_symbol ON vocabulary (symbol);
-CREATE TABLE sessions (name TEXT PRIMARY KEY, words TEXT NOT NULL, watched INTEGER NOT NULL DEFAULT 0, time REAL NOT NULL);
-CREATE TABLE pending (
-    session TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE, symbol INTEGER NOT NULL REFERENCES symbols ON DELETE CASCADE,
-    used INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (session, symbol)
-);
-CREATE INDEX pending_symbol ON pending (symbol);
-CREATE TABLE accesses (
-    session TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE, symbol INTEGER NOT NULL REFERENCES symbols ON DELETE CASCADE,
-    time REAL NOT NULL
-);
-CREATE INDEX accesses_of ON accesses (session, symbol);
-CREATE INDEX accesses_symbol ON accesses (symbol);
-"""
-_STATEMENTS = statements(_SCHEMA)
-
-
-class Unusable(AssayError):
-    """The file is damaged or of another format."""
-
-
-class CannotWrite(AssayError):
-    """The file cannot be written: read-only folder, full disk, or a lock held by another process."""
-
-
-def path_in(home: Home) -> Path:
-    """Return the path of the store in a checked index folder."""
-    home.check()
-    return home.folder / LEARNED
-
-
-@contextlib.contextmanager
-def connected(path: Path, write: bool) -> Iterator[sqlite3.Connection]:
-    """Open the store; create it for writing, use an empty in-memory database to read a missing one."""
-    try:
-        connection = _open(path, write)
-    except sqlite3.Error as error:
-        raise _error_for(path, error) from None
-    try:
-        yield connection
-    except sqlite3.Error as error:
-        if not isinstance(error, sqlite3.OperationalError) and _is_intact(connection):
-            raise  # the index is damaged, not this file
-        raise _error_for(path, error) from None
-    finally:
-        connection.close()
-
-
-@contextlib.contextmanager
-def transaction(connection: sqlite3.Connection, write: bool = True) -> Iterator[None]:
-    """Run a block as one transaction: a single writer, or a consistent snapshot for readers."""
-    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-    try:
-        yield
-    except BaseException:
-        if connection.in_transaction:  # a full disk has already ended it
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
-def remove(path: Path) -> None:
-    """Delete the file and its siblings, whatever their state."""
-    try:
-        for suffix in ("", *SIBLINGS):
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
-    except OSError as error:
-        raise CannotWrite(f"{path}: cannot be deleted ({error.strerror})") from None
-
-
-def _open(path: Path, write: bool) -> sqlite3.Connection:
-    exists = path.exists() and path.stat().st_size > 0  # a full disk leaves an empty file behind
-    connection = connect(path, _mode(path, write), WAIT) if exists or write else _in_memory()
-    try:
-        if exists and not write and _is_empty(connection):  # another process is creating it
-            connection.close()
-            connection, exists = _in_memory(), False
-        if write:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        if write or not exists:
-            _make_tables(connection)
-        _check(path, connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _in_memory() -> sqlite3.Connection:
-    return sqlite3.connect(":memory:", isolation_level=None)
-
-
-def _mode(path: Path, write: bool) -> str:
-    """Return the SQLite open mode; a reader of a read-only folder needs no lock and could not create one."""
-    if write:
-        return "rwc"
-    return "ro" if os.access(path.parent, os.W_OK) else "ro&immutable=1"
-
-
-def _make_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables of a new file."""
-    if _version(connection) == 0:
-        with transaction(connection):
-            if _is_empty(connection):  # no other process was faster
-                for statement in _STATEMENTS:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def _check(path: Path, connection: sqlite3.Connection) -> None:
-    if _version(connection) != SCHEMA_VERSION:
-        raise Unusable(
-            f"{path}: what was learned is in format {_version(connection)}, this version of assay reads {SCHEMA_VERSION}. "
-            "Start afresh with: assay feedback forget --all"
-        )
-    check_schema(connection, _STATEMENTS)
-
-
-def _is_empty(connection: sqlite3.Connection) -> bool:
-    return _version(connection) == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _is_intact(connection: sqlite3.Connection) -> bool:
-    try:
-        return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
-    except sqlite3.Error:
-        return False
-
-
-def _error_for(path: Path, error: sqlite3.Error) -> AssayError:
-    damaged = was_interrupted(error) or not isinstance(error, sqlite3.OperationalError)
-    if not damaged and "malformed" not in str(error) and "no such" not in str(error):
-        return CannotWrite(f"{path}: cannot be opened or written ({error}), so nothing was learned or forgotten")
-    return Unusable(
-        f"{path}: what was learned is damaged ({error}). Start afresh with: assay feedback forget --all"
-        " (or delete the file; the index does not need it)"
-    )
-
 
 # Session recency: a boost with a half-life of three minutes.
 
@@ -207,13 +45,16 @@ def nearness(times: Iterable[float], now: float) -> float:
 # all rows are read for every task; symbols never useful are dropped first, then the oldest
 KEPT_SYMBOLS, KEPT_ASSOCIATIONS = 2_000, 20_000
 KEPT_SESSIONS = 86_400.0  # seconds: an agent that returns the next day starts anew
+_AT_ONCE = 500  # parameters of a statement; older SQLite allows 999
 
 _RETAINED = "SELECT key FROM symbols ORDER BY useful > 0 DESC, time DESC, key DESC LIMIT ?"
 _UNREFERENCED = (
     "useful = 0 AND not_useful = 0 AND key NOT IN (SELECT symbol FROM pending UNION SELECT symbol FROM accesses"
     " UNION SELECT symbol FROM vocabulary)"
 )
-_NEWEST_ACCESSES = "SELECT rowid FROM accesses WHERE session = ? AND symbol = ? ORDER BY time DESC LIMIT ?"
+
+
+_COPIED = ("id", "text", "file", "gone", "useful", "not_useful", "time")
 
 
 class Record(NamedTuple):
@@ -227,145 +68,212 @@ class Record(NamedTuple):
 
 
 class Store:
-    """The rows of one file, in one transaction."""
+    """The rows of one repository. In the store of a team, sessions are each member's own, all else is shared."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self.shared = bool(database.member)
 
     @classmethod
     @contextlib.contextmanager
-    def open(cls, path: Path, write: bool) -> Iterator[Store]:
-        """Open the store in one transaction, committed if the block ends without an error."""
-        with connected(path, write) as connection, transaction(connection, write):
-            yield cls(connection)
+    def over(cls, database: Database, write: bool) -> Iterator[Store]:
+        """Work in one transaction, committed if the block ends without an error. Writers take turns."""
+        with database.transaction():
+            if write:
+                database.exclusive()
+            yield cls(database)
 
     # symbols
 
     def keep(self, marks: Iterable[Mark], now: float) -> dict[str, int]:
         """Insert or refresh rows for symbol versions; return their keys by id."""
-        keys = {}
-        for mark in marks:
-            self._db.execute(
-                "INSERT INTO symbols (id, text, file, time) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (id, text) DO UPDATE SET time = excluded.time",
-                (mark.id, mark.text, mark.file, now),
-            )
-            row = self._db.execute("SELECT key FROM symbols WHERE id = ? AND text = ?", (mark.id, mark.text))
-            keys[mark.id] = int(row.fetchone()[0])
-        return keys
+        kept = {mark.id: mark for mark in marks}
+        rows = [(mark.id, mark.text, mark.file, now) for mark in kept.values()]
+        self._db.merge("symbols", ("id", "text", "file", "time"), rows, {"time": "new.time"})
+        keys: dict[str, int] = {}
+        for batch in _batches(kept):
+            select = f"SELECT id, text, key FROM symbols WHERE id IN ({_places(batch)})"
+            keys |= {id: int(key) for id, text, key in self._db.rows(select, batch) if text == kept[id].text}
+        return {id: keys[id] for id in kept}
 
     def records(self) -> list[Record]:
-        """Return the records of all symbols."""
-        rows = self._db.execute("SELECT key, id, text, file, gone, useful, not_useful, time FROM symbols")
-        return [Record(row[0], Mark(*row[1:5]), *row[5:]) for row in rows]
+        """Return the records of all symbols; of a store that exceeds its limits, the newest."""
+        columns = "key, id, text, file, gone, useful, not_useful, time"
+        rows = self._db.rows(f"SELECT {columns} FROM symbols ORDER BY time DESC, key DESC LIMIT ?", (4 * KEPT_SYMBOLS,))
+        return [Record(row[0], Mark(*row[1:5]), *row[5:]) for row in reversed(rows)]
 
     def count(self, keys: Iterable[int], useful: bool) -> None:
         """Increment the useful or not-useful count of symbols."""
         column = "useful" if useful else "not_useful"
-        self._db.executemany(f"UPDATE symbols SET {column} = {column} + 1 WHERE key = ?", [(key,) for key in keys])
+        self._change_symbols(f"UPDATE symbols SET {column} = {column} + 1", keys)
 
     def place(self, standing: Mapping[int, bytes], gone: Mapping[int, bytes]) -> None:
         """Record the files that hold symbols unchanged, and those that hold them with another text."""
         for column, files in (("file", standing), ("gone", gone)):
             rows = [(file, key) for key, file in files.items()]
-            self._db.executemany(f"UPDATE symbols SET {column} = ? WHERE key = ?", rows)
+            self._db.change_each(f"UPDATE symbols SET {column} = ? WHERE key = ?", rows)
 
     def drop(self, keys: Iterable[int]) -> None:
         """Delete symbols and all rows that reference them."""
-        self._db.executemany("DELETE FROM symbols WHERE key = ?", [(key,) for key in keys])
+        self._change_symbols("DELETE FROM symbols", keys)
 
     def drop_everything(self) -> int:
         """Delete all rows; return the number of symbols that had any."""
-        self._db.execute("DELETE FROM sessions")
-        symbols = int(self._db.execute("SELECT count(DISTINCT id) FROM symbols").fetchone()[0])
-        self._db.execute("DELETE FROM symbols")
+        self._db.change("DELETE FROM sessions")
+        symbols = int(self._db.rows("SELECT count(DISTINCT id) FROM symbols")[0][0])
+        self._db.change("DELETE FROM symbols")
         return symbols
+
+    def _change_symbols(self, statement: str, keys: Iterable[int]) -> None:
+        for batch in _batches(keys):
+            self._db.change(f"{statement} WHERE key IN ({_places(batch)})", batch)
 
     # vocabulary
 
     def associate(self, words: Mapping[str, str], keys: Iterable[int], times: int = 1) -> None:
         """Add `times` to the association count of every word (by stem) with every symbol; negative lowers it."""
-        self._db.executemany(
-            "INSERT INTO vocabulary (term, symbol, word, count) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (term, symbol) DO UPDATE SET count = count + excluded.count",
-            [(term, key, word, times) for key in keys for term, word in words.items()],
-        )
+        rows = [(term, key, word, times) for key in keys for term, word in words.items()]
+        self._db.merge("vocabulary", ("term", "symbol", "word", "count"), rows, {"count": "old.count + new.count"})
 
     def associations(self, terms: Iterable[str] | None, least: int) -> dict[int, dict[str, int]]:
         """Return symbol → word → count for counts of at least `least`, of these stems or of all."""
-        condition = "" if terms is None else "AND term IN (SELECT value FROM json_each(?))"
-        parameters = (least,) if terms is None else (least, json.dumps(sorted(terms)))
+        select = "SELECT symbol, word, count FROM vocabulary WHERE count >= ?"
+        chosen = None if terms is None else list(terms)
+        if chosen == []:
+            return {}
+        condition = f" AND term IN ({_places(chosen)})" if chosen else ""
+        limit = f" ORDER BY count DESC, word LIMIT {4 * KEPT_ASSOCIATIONS}"
         counts: dict[int, dict[str, int]] = defaultdict(dict)
-        rows = self._db.execute(
-            f"SELECT symbol, word, count FROM vocabulary WHERE count >= ? {condition} ORDER BY count DESC, word",
-            parameters,
-        )
-        for key, word, count in rows:
+        for key, word, count in self._db.rows(select + condition + limit, (least, *(chosen or ()))):
             counts[key][word] = count
         return dict(counts)
 
     # sessions
 
+    def _own(self, session: str) -> str:
+        """Return the stored name of a session: members of a team may choose the same."""
+        return f"{self._db.member}:{session}".replace("\0", "") if self.shared else session
+
     def begin(self, session: str, words: Mapping[str, str], keys: Iterable[int], now: float) -> None:
         """Replace the pending symbols and task words of a session, and record the accesses."""
-        self._db.execute(
-            "INSERT INTO sessions (name, words, time) VALUES (?, ?, ?)"
-            " ON CONFLICT (name) DO UPDATE SET words = excluded.words, time = excluded.time",
-            (session, json.dumps(words), now),
-        )
+        session, number = self._own(session), self._db.sequence
+        row = (session, json.dumps(words), now)
+        self._db.merge("sessions", ("name", "words", "time"), [row], {"words": "new.words", "time": "new.time"})
         rows = [(session, key) for key in dict.fromkeys(keys)]
-        self._db.execute("DELETE FROM pending WHERE session = ?", (session,))
-        self._db.executemany("INSERT INTO pending (session, symbol) VALUES (?, ?)", rows)
-        self._db.executemany("INSERT INTO accesses VALUES (?, ?, ?)", [(*row, now) for row in rows])
-        self._db.executemany(
-            f"DELETE FROM accesses WHERE session = ? AND symbol = ? AND rowid NOT IN ({_NEWEST_ACCESSES})",
-            [(*row, *row, KEPT_TIMES) for row in rows],
+        self._db.change("DELETE FROM pending WHERE session = ?", (session,))
+        self._db.merge("pending", ("session", "symbol"), rows, {})
+        self._db.change_each(
+            "INSERT INTO accesses (session, symbol, time) VALUES (?, ?, ?)", [(*row, now) for row in rows]
+        )
+        newest_first = f"SELECT {number} AS n, row_number() OVER (PARTITION BY symbol ORDER BY time DESC) AS place"
+        self._db.change(
+            f"DELETE FROM accesses WHERE {number} IN (SELECT n FROM ({newest_first} FROM accesses WHERE session = ?) AS own"
+            " WHERE place > ?)",
+            (session, KEPT_TIMES),
         )
 
     def watch(self, session: str) -> dict[str, str]:
         """Mark a session's usage as reported; return the words of its task."""
-        self._db.execute("UPDATE sessions SET watched = 1 WHERE name = ?", (session,))
-        row = self._db.execute("SELECT words FROM sessions WHERE name = ?", (session,)).fetchone()
-        return dict(json.loads(row[0])) if row else {}
+        session = self._own(session)
+        self._db.change("UPDATE sessions SET watched = TRUE WHERE name = ?", (session,))
+        rows = self._db.rows("SELECT words FROM sessions WHERE name = ?", (session,))
+        return _decode_words(rows[0][0]) if rows else {}
 
     def watched(self, session: str) -> bool:
-        row = self._db.execute("SELECT watched FROM sessions WHERE name = ?", (session,)).fetchone()
-        return bool(row and row[0])
+        rows = self._db.rows("SELECT watched FROM sessions WHERE name = ?", (self._own(session),))
+        return bool(rows and rows[0][0])
 
     def unused(self, session: str) -> dict[str, int]:
         """Return the pending symbols a session has not used yet: ids with their keys."""
-        rows = self._db.execute(
+        rows = self._db.rows(
             "SELECT s.id, s.key FROM pending p JOIN symbols s ON s.key = p.symbol WHERE p.session = ? AND NOT p.used",
-            (session,),
+            (self._own(session),),
         )
-        return dict(rows.fetchall())
+        return {str(id): int(key) for id, key in rows}
 
     def use(self, session: str, keys: Iterable[int]) -> None:
-        self._db.executemany(
-            "UPDATE pending SET used = 1 WHERE session = ? AND symbol = ?", [(session, key) for key in keys]
-        )
+        """Mark pending symbols as used."""
+        rows = [(self._own(session), key) for key in keys]
+        self._db.change_each("UPDATE pending SET used = TRUE WHERE session = ? AND symbol = ?", rows)
 
     def accesses(self, session: str) -> dict[int, list[float]]:
         """Return the access times of each symbol in a session."""
         times: dict[int, list[float]] = defaultdict(list)
-        for key, time in self._db.execute("SELECT symbol, time FROM accesses WHERE session = ?", (session,)):
+        for key, time in self._db.rows("SELECT symbol, time FROM accesses WHERE session = ?", (self._own(session),)):
             times[key].append(time)
         return dict(times)
+
+    def state(self) -> str:
+        """Return a text that changes with every vote, word and access."""
+        symbols = self._db.rows("SELECT count(*), max(key), sum(useful), sum(not_useful) FROM symbols")
+        words = self._db.rows("SELECT count(*), sum(count) FROM vocabulary")
+        accesses = self._db.rows(f"SELECT count(*), max({self._db.sequence}) FROM accesses")
+        return repr([tuple(map(int, (value or 0 for value in row))) for (row,) in (symbols, words, accesses)])
+
+    # copies
+
+    def give(self) -> tuple[list[Row], list[Row]]:
+        """Return all that may be copied: symbols with votes or words, and the words of each version of a symbol."""
+        symbols = self._db.rows(
+            f"SELECT {', '.join(_COPIED)} FROM symbols WHERE useful > 0 OR not_useful > 0 OR key IN "
+            "(SELECT symbol FROM vocabulary) ORDER BY time, key"
+        )
+        words = self._db.rows("SELECT s.id, s.text, term, word, count FROM vocabulary JOIN symbols s ON s.key = symbol")
+        return symbols, words
+
+    def take(self, symbols: Sequence[Row], words: Sequence[Row]) -> int:
+        """Add what another store gave; return the number of symbols. The larger of two counts holds."""
+        self._db.merge("symbols", _COPIED, symbols, {name: _larger(name) for name in ("useful", "not_useful", "time")})
+        keys = {(id, text): key for id, text, key in self._db.rows("SELECT id, text, key FROM symbols")}
+        rows = [(term, keys[id, text], word, count) for id, text, term, word, count in words]
+        self._db.merge("vocabulary", ("term", "symbol", "word", "count"), rows, {"count": _larger("count")})
+        return len(symbols)
+
+    def check(self) -> int:
+        """Read everything; return the number of symbols. Raises Damaged."""
+        self.associations(None, 1)
+        for (words,) in self._db.rows("SELECT words FROM sessions"):
+            _decode_words(words)
+        return len(self.records())
 
     # limits
 
     def tidy(self, now: float) -> None:
         """Delete rows that are too old or exceed the limits; a time far ahead comes from a clock that was set back."""
-        self._db.execute("DELETE FROM accesses WHERE abs(? - time) > ?", (now, FORGOTTEN))
-        self._db.execute("DELETE FROM sessions WHERE abs(? - time) > ?", (now, KEPT_SESSIONS))
-        self._db.execute(f"DELETE FROM symbols WHERE {_UNREFERENCED}")
+        self._db.change("DELETE FROM accesses WHERE abs(? - time) > ?", (now, FORGOTTEN))
+        self._db.change("DELETE FROM sessions WHERE abs(? - time) > ?", (now, KEPT_SESSIONS))
+        self._db.change(f"DELETE FROM symbols WHERE {_UNREFERENCED}")
         if self._rows("symbols") > KEPT_SYMBOLS:
-            self._db.execute(f"DELETE FROM symbols WHERE key NOT IN ({_RETAINED})", (KEPT_SYMBOLS,))
+            self._db.change(f"DELETE FROM symbols WHERE key NOT IN ({_RETAINED})", (KEPT_SYMBOLS,))
         if self._rows("vocabulary") > KEPT_ASSOCIATIONS:
-            self._db.execute(
-                "DELETE FROM vocabulary WHERE rowid NOT IN (SELECT rowid FROM vocabulary ORDER BY count DESC, rowid DESC LIMIT ?)",
-                (KEPT_ASSOCIATIONS,),
-            )
+            number = self._db.sequence
+            retained = f"SELECT {number} FROM vocabulary ORDER BY count DESC, {number} DESC LIMIT ?"
+            self._db.change(f"DELETE FROM vocabulary WHERE {number} NOT IN ({retained})", (KEPT_ASSOCIATIONS,))
 
     def _rows(self, table: str) -> int:
-        return int(self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+        return int(self._db.rows(f"SELECT count(*) FROM {table}")[0][0])
+
+
+def _larger(column: str) -> str:
+    return f"CASE WHEN new.{column} > old.{column} THEN new.{column} ELSE old.{column} END"
+
+
+def _batches(values: Iterable[Any]) -> Iterator[list[Any]]:
+    remaining = list(values)
+    for start in range(0, len(remaining), _AT_ONCE):
+        yield remaining[start : start + _AT_ONCE]
+
+
+def _places(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _decode_words(text: str) -> dict[str, str]:
+    """Decode the words of a task. Raises Damaged for what another version or a forger wrote."""
+    try:
+        words = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"words of a session: {error}") from None
+    if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
+        raise Damaged("words of a session: not words by their stems")
+    return words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure
 from assay.cli.evaluation.run import begin
 from assay.config.configuration import load as load_configuration
 from assay.core.cautions import Caution
+from assay.database.address import shown_store
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.files import repository_file, write_output
@@ -21,70 +23,136 @@ from assay.evaluate.gate import (
     BASELINE_FILE,
     Gated,
     Rules,
-    baseline_file,
     comparable_plan,
+    find_baseline,
     gate_run,
     github_annotations,
     junit,
     markdown,
     parse_floors,
 )
+from assay.evaluate.ledger import MAIN
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import read_baseline, score_run, write_baseline
-from assay.evaluate.storage.address import shown_store
 from assay.evaluate.systems import open_system
 from assay.evaluate.threshold import Advice, Point, advise, ask_confidences, threshold_curve, threshold_json
 from assay.text.display import counted
+from assay.text.suggest import did_you_mean
 
 _file_option = options.path(
     "--file", "path", type=options.FILE, help=f"The baseline file. Default: {BASELINE_FILE} at the root."
+)
+_name_option = click.option(
+    "--name", metavar="NAME", help=f"The name of a baseline in the store. Default in the store of a team: {MAIN}."
 )
 
 
 @click.group("baseline")
 def baseline_command() -> None:
-    """Manage the baseline of a gate: a file of per-query figures, to be committed with the code."""
+    """Manage the baselines of gates: a file of per-query figures to commit with the code, or runs of the store.
+
+    With the store of a team, a baseline is a named run there, unless --file names a file.
+    """
 
 
 @baseline_command.command("set")
 @click.argument("run", default="latest")
+@_name_option
 @_file_option
 @options.store
-def set_(run: str, path: Path | None, runs: Runs, form: str) -> None:
+def set_(run: str, name: str | None, path: Path | None, runs: Runs, form: str) -> None:
     """Make RUN (default: the last) the baseline."""
-    with runs.open() as store:
+    if name and path:
+        raise AssayError("a baseline is in a file or in the store: leave out --file or --name")
+    name = name or (MAIN if runs.shared and not path else None)
+    with runs.open(write=bool(name)) as store:
         info = store.find(run)
         if info.status != "complete":
             raise AssayError(
                 f"run {info.run_id} is {info.status}; a baseline must be complete. Resume with: assay eval run --resume {info.run_id}"
             )
         scores = score_run(store, info)
-    baseline_path = path or repository_file(runs.root, BASELINE_FILE)
-    write_baseline(scores, baseline_path)
-    if form == "json":
-        print_json({"run_id": scores.run_id, "file": str(baseline_path)})
+        if name:
+            store.ledger.set_baseline(name, info.run_id)
+    if name:
+        facts, place = {"name": name, "store": shown_store(runs.address)}, f"{name} in {shown_store(runs.address)}"
     else:
-        echo(f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {baseline_path}")
+        baseline_path = path or repository_file(runs.root, BASELINE_FILE)
+        write_baseline(scores, baseline_path)
+        facts, place = {"file": str(baseline_path)}, str(baseline_path)
+    if form == "json":
+        print_json({"run_id": scores.run_id, **facts})
+    else:
+        echo(f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {place}")
 
 
 @baseline_command.command("show")
+@_name_option
 @_file_option
-@options.root
-@format_option
-def show(path: Path | None, root: Path | None, form: str) -> None:
-    """Show the baseline."""
-    baseline_path = path or repository_file(find_root(root), BASELINE_FILE)
-    scores = read_baseline(baseline_path)
+@options.store
+def show(name: str | None, path: Path | None, runs: Runs, form: str) -> None:
+    """Show the baseline that a gate compares with by default, or another."""
+    usual = repository_file(runs.root, BASELINE_FILE)
+    file = path or (None if name or runs.exists else usual)
+    if file is None:
+        with runs.open() as store:
+            baseline = _stored(store, name) if name else find_baseline(store, None, runs.root)
+            if isinstance(baseline, RunInfo):
+                scores, place = score_run(store, baseline), f"{name or MAIN} in {shown_store(runs.address)}"
+            else:
+                file = usual
+    if file is not None:
+        scores, place = read_baseline(file), str(file)
     if form == "json":
         facts = {
             name: getattr(scores, name) for name in ("run_id", "created", "system", "matching", "k", "golden_hash")
         }
-        print_json({"file": str(baseline_path), **facts, "queries": len(scores.queries), "metrics": scores.means})
+        print_json({"file": place, **facts, "queries": len(scores.queries), "metrics": scores.means})
         return
     echo(
-        f"{baseline_path}: run {scores.run_id} of {scores.created}, {scores.system}, {len(scores.queries)} queries, matching {scores.matching}\n"
+        f"{place}: run {scores.run_id} of {scores.created}, {scores.system}, {len(scores.queries)} queries, matching {scores.matching}\n"
     )
     echo_table(["metric", "value"], [[name, figure(value)] for name, value in scores.means.items()])
+
+
+def _stored(store: RunStore, name: str) -> RunInfo:
+    baseline = store.ledger.baseline(name)
+    if baseline is None:
+        names = [baseline.name for baseline in store.ledger.baselines()]
+        raise AssayError(
+            f"{store.place}: no baseline called '{name}'.{did_you_mean(name, names)} "
+            f"Make one with: assay eval baseline set RUN --name {name}"
+        )
+    return store.info(baseline.run_id)
+
+
+@baseline_command.command("list")
+@options.store
+def list_(runs: Runs, form: str) -> None:
+    """List the baselines of the store."""
+    with runs.open() as store:
+        baselines = store.ledger.baselines()
+    if form == "json":
+        print_json({"store": shown_store(runs.address), "baselines": [asdict(baseline) for baseline in baselines]})
+    elif baselines:
+        rows = [[baseline.name, baseline.run_id, baseline.created, baseline.author] for baseline in baselines]
+        echo_table(["name", "run", "set", "by"], rows)
+    else:
+        echo(f"{shown_store(runs.address)}: no baselines; make one with: assay eval baseline set RUN --name NAME")
+
+
+@baseline_command.command("remove")
+@click.argument("name")
+@options.store
+def remove(name: str, runs: Runs, form: str) -> None:
+    """Remove the baseline NAME from the store; its run stays."""
+    with runs.open(write=True) as store:
+        run = _stored(store, name)
+        store.ledger.remove_baseline(name)
+    if form == "json":
+        print_json({"name": name, "run_id": run.run_id})
+    else:
+        echo(f"removed baseline {name}; run {run.run_id} stays")
 
 
 # assay eval gate
@@ -99,8 +167,9 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
 )
 @click.option(
     "--baseline",
-    metavar="FILE|RUN",
-    help=f"Compare with a baseline file or another run. Default: {BASELINE_FILE} if it exists.",
+    metavar="FILE|NAME|RUN",
+    help=f"Compare with a baseline, in a file or in the store, or with another run. "
+    f"Default: '{MAIN}' in the store, else {BASELINE_FILE} if it exists.",
 )
 @options.repeated(
     "--guard",
@@ -155,14 +224,20 @@ def gate_command(
     rules = Rules(parse_floors(floors), guarded, tolerance, alpha, max_breaks)
     if run and golden_path:
         raise AssayError("RUN has its own golden set: leave out --golden, or leave out RUN to run it anew")
-    if baseline is None and not rules.floors and baseline_file(None, runs.root) is None:
-        raise AssayError(
-            "nothing to compare the run with: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
-        )
+    nothing = AssayError(
+        "nothing to compare the run with: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
+    )
+    if baseline is None and not rules.floors and not runs.exists and not (runs.root / BASELINE_FILE).exists():
+        raise nothing  # before a run file is made
     with runs.open(write=golden_path is not None) as store:
-        info = _new_run(store, golden_path, spec, baseline, runs.root) if golden_path else store.find(run or "latest")
-        gated = gate_run(store, info, rules, baseline, runs.root, force)
-    advice = "" if gated.comparison is None or gated.passed else _renewal_hint(info.run_id, runs.option)
+        before = find_baseline(store, baseline, runs.root)
+        if before is None and not rules.floors:
+            raise nothing
+        info = _new_run(store, golden_path, spec, before, runs.root) if golden_path else store.find(run or "latest")
+        gated = gate_run(store, info, rules, before, force)
+        named = store.ledger.baseline(baseline or MAIN) is not None
+    failed = gated.comparison is not None and not gated.passed
+    advice = _renewal_hint(info.run_id, baseline, before, named, runs) if failed else ""
     if junit_file:
         write_output(junit_file, junit(gated.scores, gated.checks))
     if github or os.environ.get("GITHUB_ACTIONS") == "true":
@@ -174,15 +249,20 @@ def gate_command(
     raise click.exceptions.Exit(0 if gated.passed else 1)
 
 
-def _new_run(store: RunStore, golden_path: Path, spec: str, baseline: str | None, root: Path) -> RunInfo:
+def _new_run(store: RunStore, golden_path: Path, spec: str, baseline: Path | RunInfo | None, root: Path) -> RunInfo:
     """Execute a run that is comparable with the baseline."""
     golden = golden_sets.load(golden_path)
-    return begin(store, golden, comparable_plan(golden, baseline, root), open_system(spec, root=root), root).info
+    return begin(store, golden, comparable_plan(golden, baseline), open_system(spec, root=root), root).info
 
 
-def _renewal_hint(run: str, store: Path | str | None) -> str:
-    runs_argument = f" --runs {shown_store(store)}" if store else ""
-    return f"If this is intended, renew the baseline and commit it: assay eval baseline set {run}{runs_argument}"
+def _renewal_hint(run: str, given: str | None, baseline: Path | RunInfo | None, named: bool, runs: Runs) -> str:
+    """Return the command that replaces the baseline of a gate where it is."""
+    store = f" --runs {shown_store(runs.option)}" if runs.option else ""
+    if isinstance(baseline, RunInfo) and named:
+        name = f" --name {given}" if given else ""
+        return f"If this is intended, renew the baseline: assay eval baseline set {run}{name}{store}"
+    file = f" --file {baseline}" if isinstance(baseline, Path) and (given or runs.shared) else ""
+    return f"If this is intended, renew the baseline and commit it: assay eval baseline set {run}{file}{store}"
 
 
 def _tell_github(gated: Gated, advice: str, on_stderr: bool) -> None:

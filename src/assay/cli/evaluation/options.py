@@ -13,10 +13,10 @@ import click
 
 from assay.cli.common import STORE, Bar, echo, find_root, format_option
 from assay.core.cautions import Caution
+from assay.database.address import configured_store, is_postgres
 from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.runs import RunStore
 from assay.evaluate.selection import Selection
-from assay.evaluate.storage.address import configured_store
 from assay.system.files import FOLDER, place_in
 
 
@@ -43,6 +43,16 @@ class Runs:
     def address(self) -> Path | str:
         """The store of --runs, of ASSAY_STORE or the user's configuration, or the file of the repository."""
         return self.option or configured_store() or self.root / FOLDER / "runs.db"
+
+    @property
+    def shared(self) -> bool:
+        """True for the store of a team."""
+        return isinstance(self.address, str) and is_postgres(self.address)
+
+    @property
+    def exists(self) -> bool:
+        """True if there is a store to read; a team's is only known when it is opened."""
+        return self.shared or Path(self.address).exists()
 
     def open(self, write: bool = False) -> AbstractContextManager[RunStore]:
         return RunStore.open(self.address, write)

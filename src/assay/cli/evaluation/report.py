@@ -1,10 +1,9 @@
-"""Commands on stored runs: report, show, experiment, compare, diagnose."""
+"""Commands on stored runs: report, show, compare, diagnose."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,9 @@ from assay.evaluate.compare import (
     config_differences,
     statistics_json,
 )
-from assay.evaluate.files import repository_file, write_output
-from assay.evaluate.markdown import begin, comparison_report, conclude, draft_conclusion, open_entry
+from assay.evaluate.files import write_output
+from assay.evaluate.gate import find_baseline
+from assay.evaluate.markdown import comparison_report
 from assay.evaluate.matching import matcher
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import main_measures, read_baseline, recompute, run_json
@@ -127,72 +127,6 @@ def _print_query(query: dict[str, Any]) -> None:
         echo(f"  failed: {query['error']}")
 
 
-# assay eval experiment
-
-_LOG = "EXPERIMENTS.md"
-
-_log_option = options.path("--log", type=options.FILE, help=f"The log. Default: {_LOG} at the root.")
-
-
-@click.group("experiment")
-def experiment_command() -> None:
-    """Log a hypothesis before a change and its outcome after it, from two stored runs."""
-
-
-@experiment_command.command("new")
-@click.argument("title")
-@click.option("--hypothesis", required=True, help="What you expect and why.")
-@click.option("--what", required=True, help="What you will change.")
-@click.option("--before", default="latest", show_default=True, metavar="RUN", help="The run to start from.")
-@_log_option
-@options.store
-def new(title: str, hypothesis: str, what: str, before: str, log: Path | None, runs: Runs, form: str) -> None:
-    """Open an experiment called TITLE."""
-    log_path = log or repository_file(runs.root, _LOG)
-    with runs.open() as store:
-        run_id = store.find(before).run_id
-    number = begin(log_path, title, hypothesis, what, run_id, date.today())
-    if form == "json":
-        print_json({"number": number, "before": run_id, "log": str(log_path)})
-    else:
-        echo(
-            f"experiment {number} is open in {log_path}; after the change: assay eval run …, then assay eval experiment conclude"
-        )
-
-
-@experiment_command.command("conclude")
-@options.count("--number", help="The experiment. Default: the open one.")
-@click.option("--after", default="latest", show_default=True, metavar="RUN", help="The run after the change.")
-@click.option(
-    "--conclusion", default="", help="Did it work? Why or why not? Keep or revert? Default: drafted from the figures."
-)
-@options.force("Conclude even if golden set or settings differ between the runs.")
-@_log_option
-@options.store
-def conclude_(
-    number: int | None, after: str, conclusion: str, force: bool, log: Path | None, runs: Runs, form: str
-) -> None:
-    """Fill in result and conclusion of the open experiment from the runs before and after."""
-    log_path = log or repository_file(runs.root, _LOG)
-    entry = open_entry(log_path, number)
-    with runs.open() as store:
-        a, b = store.find(entry.before), store.find(after)
-        if a.run_id == b.run_id and not force:
-            raise AssayError(
-                f"{log_path}: experiment {entry.number} began with run {a.run_id}, and no run was made since; "
-                "make one with `assay eval run`, or name it with --after RUN"
-            )
-        texts = {query.id: query.text for query in store.golden(b).queries}
-        comparison = comparison_json(compare_runs(store, a, b, force=force), texts)
-        before_run, after_run = run_json(store, a, None), run_json(store, b, None)
-    text = conclusion or draft_conclusion(before_run, after_run, comparison)
-    entry_text = conclude(log_path, entry, before_run, after_run, comparison, text)
-    if form == "json":
-        print_json({"number": entry.number, "before": a.run_id, "after": b.run_id, "log": str(log_path)})
-    else:
-        echo(entry_text)
-
-
 _SHOWN = 10  # changed queries per kind printed without --verbose
 _QUESTION = 70  # characters of a query's text in a list
 _REPORTED = 10_000  # maximum number of queries for report.md
@@ -201,7 +135,7 @@ _REPORTED = 10_000  # maximum number of queries for report.md
 @click.command("compare")
 @click.argument("a", required=False)
 @click.argument("b", required=False)
-@options.path("--baseline", help="Compare with a baseline file instead of run A.")
+@click.option("--baseline", metavar="FILE|NAME", help="Compare with a baseline, in a file or in the store, as run A.")
 @click.option(
     "--also",
     nargs=2,
@@ -230,7 +164,7 @@ _REPORTED = 10_000  # maximum number of queries for report.md
 def compare_command(
     a: str | None,
     b: str | None,
-    baseline: Path | None,
+    baseline: str | None,
     also: tuple[tuple[str, str], ...],
     strict_chunker_version: bool,
     force: bool,
@@ -244,7 +178,7 @@ def compare_command(
 ) -> None:
     """Compare run A with run B, with significance tests. Default: the last two runs.
 
-    With --baseline FILE, the one run named (default: the last) is compared with that file.
+    With --baseline, the one run named (default: the last) is compared with that file or stored baseline.
     """
     chosen = parsed(measures)
     with runs.open() as store:
@@ -253,7 +187,12 @@ def compare_command(
                 raise AssayError("--baseline replaces run A: name only one run")
             run_b = store.find(a or "latest")
             only = _selected(store, run_b, selection)
-            comparison = compare_with_baseline(store, read_baseline(baseline), run_b, chosen, force, only)
+            before = find_baseline(store, baseline, runs.root)
+            if isinstance(before, RunInfo):
+                comparison = compare_runs(store, before, run_b, chosen, strict_chunker_version, force, only)
+            else:
+                file = before or Path(baseline)
+                comparison = compare_with_baseline(store, read_baseline(file), run_b, chosen, force, only)
         else:
             run_a, run_b = store.find(a or "latest~1"), store.find(b or "latest")
             if also and selection:

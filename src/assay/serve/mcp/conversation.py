@@ -17,7 +17,7 @@ from assay.core.items import Item
 from assay.core.packs import BODY, NAME, SIGNATURE, PackedItem, Ranked, Source
 from assay.errors import AssayError
 from assay.serve.watch import Resident, WorkspaceResident
-from assay.store.layout import LEARNED, content_hash
+from assay.store.layout import content_hash
 
 SENT = "sent before"
 _MAX_CONVERSATIONS = 1_000  # kept at once
@@ -112,7 +112,7 @@ class UsageLog:
 
         def write(repo: Repository) -> None:
             for label, member in repo.members.items():
-                if label and not (member.home.folder / LEARNED).exists():
+                if label and not member.has_feedback:
                     continue  # nothing of this repository was shown
                 with member.feedback() as store:
                     store.used(" ".join(f"{name.removeprefix(f'{label}/')}()" for name in names), session)

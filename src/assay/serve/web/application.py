@@ -26,9 +26,10 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from assay.database import StoreInUse
 from assay.errors import AssayError
 from assay.evaluate.compare import NotComparable
-from assay.evaluate.runs import NoSuchRun, RunsInUse
+from assay.evaluate.run_file import NoSuchRun
 from assay.rank.symbols import NoSuchSymbol
 from assay.serve.access import COOKIE, UNAUTHORIZED, Access
 from assay.serve.http import LARGEST_HEAD, serve
@@ -227,7 +228,7 @@ Endpoints = Callable[[Request], Awaitable[Response]]
 _STATUS_CODES: dict[type[Exception], int] = {
     NoSuchSymbol: 404,
     NoSuchRun: 404,
-    RunsInUse: 503,
+    StoreInUse: 503,
     NotFound: 404,
     NotYet: 503,
     NotComparable: 409,

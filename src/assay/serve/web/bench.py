@@ -170,7 +170,7 @@ class Bench:
         state = repo.look().state
         if not state:
             return make()
-        key = key_of(repo.index, state, question)
+        key = key_of(repo.index, state, [*question, *repo.feedback_state()])
         answer = self._answers.get(key)
         if answer is None:
             answer = make()

@@ -9,15 +9,12 @@ from typing import Any
 import msgspec
 
 from assay.core.golden import Expected, GoldenQuery, Hit, Response
+from assay.database import Damaged
 
 # columns of `eval_query_results` that hold a response
 RESPONSE_COLUMNS = ("hits", "answer", "trace", "config", "tokens", "latency_ms", "error")
 
 _DEFAULTS = {kind: {field.name: field.default for field in fields(kind)} for kind in (Hit, Expected, GoldenQuery)}
-
-
-class Damaged(Exception):
-    """A stored value that this version of assay would not write."""
 
 
 class OnlyRepository(msgspec.Struct):

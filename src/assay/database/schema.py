@@ -2,16 +2,16 @@
 
 Every row belongs to a project. A project has two roles that nobody logs in as: its reader and its writer. Row-level
 security shows a role the rows of the projects it is a member of, and the owner is no exception, so that no statement
-has to name the project and none can forget to.
+has to name the project and none can forget to. Feedback also belongs to a repository: a connection that names one
+(the setting `assay.repository`) sees and adds only rows of that one, others see those of all.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assay.database.address import Address
 from assay.errors import AssayError
-from assay.evaluate.storage import KEYS
-from assay.evaluate.storage.address import Address
 
 if TYPE_CHECKING:
     import psycopg
@@ -74,8 +74,112 @@ CREATE POLICY updates ON assay.{table} FOR UPDATE USING (project = ANY ((SELECT 
 CREATE POLICY deletes ON assay.{table} FOR DELETE USING (project = ANY ((SELECT assay.writable())::text[]));
 """
 
+_RUN_TABLES = ("eval_golden", "eval_runs", "eval_query_results", "eval_judged")
+
+# Projects and repositories are filled in by the settings of a connection, which row-level security checks.
+_SECOND = """
+ALTER TABLE assay.eval_golden ALTER project SET DEFAULT current_setting('assay.project', true);
+ALTER TABLE assay.eval_runs ALTER project SET DEFAULT current_setting('assay.project', true);
+ALTER TABLE assay.eval_query_results ALTER project SET DEFAULT current_setting('assay.project', true);
+ALTER TABLE assay.eval_judged ALTER project SET DEFAULT current_setting('assay.project', true);
+
+CREATE TABLE assay.eval_baselines (
+    project text COLLATE "C" NOT NULL DEFAULT current_setting('assay.project', true), name text COLLATE "C",
+    run_id text COLLATE "C" NOT NULL, created text COLLATE "C" NOT NULL, author text NOT NULL,
+    PRIMARY KEY (project, name), FOREIGN KEY (project, run_id) REFERENCES assay.eval_runs
+);
+COMMENT ON TABLE assay.eval_baselines IS 'runs that gates compare with, by name';
+CREATE TABLE assay.eval_experiments (
+    project text COLLATE "C" NOT NULL DEFAULT current_setting('assay.project', true) REFERENCES assay.projects, number int8,
+    created text COLLATE "C" NOT NULL, author text NOT NULL, title text NOT NULL, hypothesis text NOT NULL, what text NOT NULL,
+    before text COLLATE "C" NOT NULL, after text COLLATE "C" NOT NULL, result text NOT NULL, conclusion text NOT NULL,
+    PRIMARY KEY (project, number)
+);
+COMMENT ON TABLE assay.eval_experiments IS 'hypotheses, and their outcomes from two runs';
+
+CREATE TABLE assay.symbols (
+    project text COLLATE "C" NOT NULL DEFAULT current_setting('assay.project', true) REFERENCES assay.projects,
+    repository text COLLATE "C" NOT NULL DEFAULT nullif(current_setting('assay.repository', true), ''),
+    key int8 GENERATED ALWAYS AS IDENTITY, id text COLLATE "C" NOT NULL, text bytea NOT NULL, file bytea NOT NULL,
+    gone bytea NOT NULL DEFAULT '', useful int8 NOT NULL DEFAULT 0 CHECK (useful >= 0),
+    not_useful int8 NOT NULL DEFAULT 0 CHECK (not_useful >= 0), time float8 NOT NULL CHECK (abs(time) < 1e12),
+    PRIMARY KEY (project, repository, key), UNIQUE (project, repository, id, text)
+);
+COMMENT ON TABLE assay.symbols IS 'feedback: versions of symbols with their votes';
+CREATE TABLE assay.vocabulary (
+    project text COLLATE "C" NOT NULL DEFAULT current_setting('assay.project', true),
+    repository text COLLATE "C" NOT NULL DEFAULT nullif(current_setting('assay.repository', true), ''),
+    term text COLLATE "C" NOT NULL, symbol int8 NOT NULL, word text COLLATE "C" NOT NULL, count int8 NOT NULL DEFAULT 0,
+    number int8 GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (project, repository, term, symbol),
+    FOREIGN KEY (project, repository, symbol) REFERENCES assay.symbols ON DELETE CASCADE
+);
+CREATE INDEX vocabulary_symbol ON assay.vocabulary (project, repository, symbol);
+COMMENT ON TABLE assay.vocabulary IS 'feedback: words of tasks and the symbols that were used for them';
+CREATE TABLE assay.sessions (
+    project text COLLATE "C" NOT NULL DEFAULT current_setting('assay.project', true) REFERENCES assay.projects,
+    repository text COLLATE "C" NOT NULL DEFAULT nullif(current_setting('assay.repository', true), ''),
+    name text COLLATE "C" NOT NULL, words text NOT NULL, watched bool NOT NULL DEFAULT false,
+    time float8 NOT NULL CHECK (abs(time) < 1e12),
+    PRIMARY KEY (project, repository, name)
+);
+COMMENT ON TABLE assay.sessions IS 'feedback: the last task of each session of a day';
+CREATE TABLE assay.pending (
+    project text COLLATE "C" NOT NULL DEFAULT current_setting('assay.project', true),
+    repository text COLLATE "C" NOT NULL DEFAULT nullif(current_setting('assay.repository', true), ''),
+    session text COLLATE "C" NOT NULL, symbol int8 NOT NULL, used bool NOT NULL DEFAULT false,
+    PRIMARY KEY (project, repository, session, symbol),
+    FOREIGN KEY (project, repository, session) REFERENCES assay.sessions ON DELETE CASCADE,
+    FOREIGN KEY (project, repository, symbol) REFERENCES assay.symbols ON DELETE CASCADE
+);
+CREATE INDEX pending_symbol ON assay.pending (project, repository, symbol);
+COMMENT ON TABLE assay.pending IS 'feedback: the symbols that each session received last';
+CREATE TABLE assay.accesses (
+    project text COLLATE "C" NOT NULL DEFAULT current_setting('assay.project', true),
+    repository text COLLATE "C" NOT NULL DEFAULT nullif(current_setting('assay.repository', true), ''),
+    session text COLLATE "C" NOT NULL, symbol int8 NOT NULL, time float8 NOT NULL CHECK (abs(time) < 1e12),
+    number int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    FOREIGN KEY (project, repository, session) REFERENCES assay.sessions ON DELETE CASCADE,
+    FOREIGN KEY (project, repository, symbol) REFERENCES assay.symbols ON DELETE CASCADE
+);
+CREATE INDEX accesses_of ON assay.accesses (project, repository, session, symbol);
+CREATE INDEX accesses_symbol ON assay.accesses (project, repository, symbol);
+COMMENT ON TABLE assay.accesses IS 'feedback: times at which each session received a symbol';
+"""
+FEEDBACK_TABLES = ("symbols", "vocabulary", "sessions", "pending", "accesses")
+# restricts the policies above; the setting is the client's own, so this selects rows and protects none
+_ONE_REPOSITORY = """
+CREATE POLICY repository ON assay.{table} AS RESTRICTIVE
+    USING (coalesce((SELECT current_setting('assay.repository', true)), '') IN ('', repository));
+"""
+_GRANT_TO_PROJECTS = """
+DO $$ DECLARE p record; BEGIN
+    FOR p IN SELECT reader, writer FROM assay.projects LOOP
+        EXECUTE format('GRANT SELECT ON {tables} TO %I', p.reader);
+        EXECUTE format('GRANT INSERT, UPDATE, DELETE ON {tables} TO %I', p.writer);
+    END LOOP;
+END $$;
+"""
+
+
+def _policies(tables: tuple[str, ...]) -> str:
+    return "".join(_POLICIES.format(table=table) for table in tables)
+
+
+def _qualified(tables: tuple[str, ...]) -> str:
+    return ", ".join(f"assay.{table}" for table in tables)
+
+
+_NEW_TABLES = ("eval_baselines", "eval_experiments", *FEEDBACK_TABLES)
+
 # A migration never changes; the next one is appended.
-MIGRATIONS = (_FIRST + "".join(_POLICIES.format(table=table) for table in KEYS),)
+MIGRATIONS = (
+    _FIRST + _policies(_RUN_TABLES),
+    _SECOND
+    + _policies(_NEW_TABLES)
+    + "".join(_ONE_REPOSITORY.format(table=table) for table in FEEDBACK_TABLES)
+    + _GRANT_TO_PROJECTS.format(tables=_qualified(_NEW_TABLES)),
+)
+TABLES = (*_RUN_TABLES, *_NEW_TABLES)  # with rows of projects
 
 _CREATE_ROLE = """
 DO $$ BEGIN
@@ -87,7 +191,7 @@ GRANT {reader} TO {writer};
 GRANT {writer} TO CURRENT_USER;
 GRANT USAGE ON SCHEMA assay TO {reader};
 GRANT SELECT ON ALL TABLES IN SCHEMA assay TO {reader};
-GRANT INSERT, UPDATE, DELETE ON assay.eval_golden, assay.eval_runs, assay.eval_query_results, assay.eval_judged TO {writer};
+GRANT INSERT, UPDATE, DELETE ON {tables} TO {writer};
 """
 
 
@@ -121,7 +225,7 @@ def add_project(connection: psycopg.Connection, address: Address) -> bool:
             "INSERT INTO assay.projects VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
             (address.project, address.reader, address.writer),
         )
-        connection.execute(sql.SQL(_GRANTS).format(**roles))
+        connection.execute(sql.SQL(_GRANTS).format(tables=sql.SQL(_qualified(TABLES)), **roles))
     return added.rowcount > 0
 
 

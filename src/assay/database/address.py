@@ -17,7 +17,6 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from assay.config import user
 from assay.errors import AssayError
 
-VARIABLE = "ASSAY_STORE"
 DEFAULT_PROJECT = "default"
 
 _SCHEMES = ("postgresql", "postgres")
@@ -105,7 +104,15 @@ def address_of(text: str, origin: str) -> Path | str:
 
 def configured_store() -> Path | str | None:
     """Return the store that ASSAY_STORE or the user's configuration names, or None."""
-    if text := os.environ.get(VARIABLE):
-        return address_of(text, VARIABLE)
+    if text := os.environ.get(user.STORE_VARIABLE):
+        return address_of(text, user.STORE_VARIABLE)
     text = user.store(user.read())
     return address_of(text, f"{user.path()}: store") if text else None
+
+
+def has_team_store() -> bool:
+    """Return whether the user configured a store in PostgreSQL, perhaps wrongly: opening it says so."""
+    try:
+        return isinstance(configured_store(), str)
+    except AssayError:
+        return True

@@ -1,8 +1,8 @@
-"""Team store: runs in PostgreSQL, with many readers and writers at once.
+"""Team store: PostgreSQL with many readers and writers at once.
 
-A connection takes on the role of its project (`SET ROLE`): the reader unless it writes. Everything a person stores
-arrives by COPY in a temporary table and is moved from there in the same transaction, because COPY itself does not work
-with row-level security.
+A connection takes on the role of its project (`SET ROLE`): the reader unless it writes. Rows in bulk arrive by COPY in a
+temporary table and are moved from there in the same transaction, because COPY itself does not work with row-level
+security.
 """
 
 from __future__ import annotations
@@ -20,18 +20,29 @@ import psycopg
 from psycopg import errors, pq, sql
 from psycopg.conninfo import conninfo_to_dict
 
+from assay.database import (
+    KEYS,
+    Changes,
+    Damaged,
+    NotPermitted,
+    Row,
+    StoreError,
+    StoreInUse,
+    StoreUnreachable,
+    merge_statement,
+)
+from assay.database.address import Address
+from assay.database.schema import FEEDBACK_TABLES, TABLES, TYPES, require_current, version
 from assay.errors import AssayError
-from assay.evaluate.storage import KEYS, Row, RunsInUse
-from assay.evaluate.storage.address import Address
-from assay.evaluate.storage.encoding import Damaged
-from assay.evaluate.storage.schema import TYPES, require_current, version
 from assay.system.http import is_loopback
 
 CONNECT_TIMEOUT = 10  # seconds; a server that is there answers in milliseconds
+QUICK_TIMEOUT = 3  # seconds, where an answer to a person waits for it and can do without
 _STATEMENT_TIMEOUT = 300  # seconds; judged arrays of a million queries take 5
 _IDLE_TIMEOUT = 60  # seconds that a stopped process may hold locks
 _RETRY_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; a server that crashed is back in about ten
 _KEPT_CONNECTIONS = 4  # per address and role; connecting costs 5 to 20 ms, which pages of a server would notice
+_KEPT_IN_TOTAL = 16  # of all addresses
 _LIFETIME = 600.0  # seconds of a connection between uses: a role that was revoked ends with it
 _FETCHED_AT_ONCE = 2_000  # rows; a few megabytes of hits
 
@@ -42,6 +53,12 @@ _TRANSIENT = (
 )  # fmt: skip
 # the same while connecting, where psycopg has only the text
 _TRANSIENT_REFUSALS = ("too many clients", "connection slots are reserved", "the database system is")
+# texts of libpq, which has no codes for what happens before a server answers
+_UNREACHABLE = (
+    "refused", "timeout expired", "could not translate host name", "failed to resolve host", "unreachable", "No route to host",
+    "No such file or directory", "closed the connection", "Connection reset", "connection is lost", "connection is closed",
+)  # fmt: skip
+_WRONG_PASSWORD = ("password authentication failed", "no password supplied")
 _IN_USE = (errors.LockNotAvailable, errors.QueryCanceled, errors.TooManyConnections, errors.DeadlockDetected)
 
 Result = TypeVar("Result")
@@ -53,16 +70,28 @@ class Postgres:
     sequence = "number"
     same = "IS NOT DISTINCT FROM"
 
-    def __init__(self, address: Address, role: str, wait: float) -> None:
+    def __init__(self, address: Address, role: str, wait: float, repository: str = "", patient: bool = True) -> None:
         self.place, self._address, self._role, self._wait = str(address), address, role, wait
+        self._repository, self._patient = repository, patient
         self._db = _idle.take(address, role) or self._connect()
-        self._set_wait()
+        self.member = self._set_up()
 
     def _connect(self) -> psycopg.Connection:
+        if not self._patient:
+            return connect(self._address, self._role, QUICK_TIMEOUT)
         return _retried(lambda: connect(self._address, self._role), _is_transient)
 
-    def _set_wait(self) -> None:
-        self._db.execute("SELECT set_config('lock_timeout', %s, false)", (f"{max(1, round(self._wait * 1000))}ms",))
+    def _set_up(self) -> str:
+        """Set what differs between two uses of a connection; return the login."""
+        settings = {
+            "lock_timeout": f"{max(1, round(self._wait * 1000))}ms",
+            "assay.project": self._address.project,
+            "assay.repository": self._repository,
+        }
+        select = ", ".join(["set_config(%s, %s, false)"] * len(settings))
+        values = [part for setting in settings.items() for part in setting]
+        row = self._db.execute(f"SELECT session_user::text, {select}".encode(), values).fetchone()
+        return str(row[0]) if row else ""
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[Row]:
         with self._db.cursor(binary=True) as cursor:
@@ -76,11 +105,14 @@ class Postgres:
     def change(self, statement: str, parameters: Sequence[Any] = ()) -> int:
         return self._retry(lambda: self._db.execute(_query(statement), parameters).rowcount)
 
+    def change_each(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        if rows:
+            with self._db.transaction(), self._db.cursor() as cursor:
+                cursor.executemany(_query(statement), rows)
+
     def insert(self, table: str, columns: Sequence[str], row: Sequence[Any]) -> bool:
-        names = ", ".join(columns)
-        places = ", ".join(["%s"] * (len(columns) + 1))
-        statement = f"INSERT INTO {table} (project, {names}) VALUES ({places}) ON CONFLICT DO NOTHING"
-        return self._db.execute(statement.encode(), (self._address.project, *row)).rowcount > 0
+        statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(row))})"
+        return self._db.execute(f"{statement} ON CONFLICT DO NOTHING".encode(), row).rowcount > 0
 
     def replace(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         self._retry(lambda: self._replace(table, columns, rows))
@@ -98,18 +130,24 @@ class Postgres:
                     copy.write_row(row)
             # in the order of the key: two writers of the same rows wait for each other instead of deadlocking
             cursor.execute(
-                f"INSERT INTO {table} (project, {names}) SELECT %s, {names} FROM {staging} ORDER BY {', '.join(key)} "
-                f"ON CONFLICT (project, {', '.join(key)}) DO UPDATE SET {others}".encode(),
-                (self._address.project,),
+                f"INSERT INTO {table} ({names}) SELECT {names} FROM {staging} ORDER BY {', '.join(key)} "
+                f"ON CONFLICT ({', '.join(_key(table))}) DO UPDATE SET {others}".encode()
             )
+
+    def merge(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], changes: Changes) -> None:
+        self.change_each(merge_statement(table, columns, _key(table), changes), rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         with self._db.transaction():
             yield
 
+    def exclusive(self) -> None:
+        name = f"feedback {self._address.project} {self._repository}"
+        self._db.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+
     def size(self) -> int:
-        tables = [f"assay.{table}" for table in KEYS]
+        tables = [f"assay.{table}" for table in TABLES]
         return int(
             self.rows(
                 "SELECT sum(pg_total_relation_size(name::regclass))::int8 FROM unnest(?::text[]) name", (tables,)
@@ -127,7 +165,7 @@ class Postgres:
         def attempt() -> Result:
             if self._db.closed:
                 self._db = self._connect()
-                self._set_wait()
+                self._set_up()
             return work()
 
         return _retried(attempt, lambda error: _is_transient(error) or self._db.closed)
@@ -160,14 +198,23 @@ class _Idle:
 
     def give(self, address: Address, role: str, connection: psycopg.Connection) -> None:
         """Keep a connection for the next use, or close it."""
+        surplus: psycopg.Connection | None = connection
         if not connection.closed and connection.info.transaction_status == pq.TransactionStatus.IDLE:
             with self._lock:
                 idle = self._connections.setdefault((address, role, os.getpid()), [])
                 self._since.setdefault(connection, time.monotonic())
                 if len(idle) < _KEPT_CONNECTIONS:
                     idle.append(connection)
-                    return
-        connection.close()
+                    surplus = self._surplus()
+        if surplus is not None:
+            surplus.close()
+
+    def _surplus(self) -> psycopg.Connection | None:
+        """Take out the oldest connection of this process if there are too many."""
+        own = [idle for key, idle in self._connections.items() if idle and key[2] == os.getpid()]
+        if sum(map(len, own)) <= _KEPT_IN_TOTAL:
+            return None
+        return min(own, key=lambda idle: self._since[idle[0]]).pop(0)
 
     def close(self) -> None:
         with self._lock:
@@ -180,10 +227,10 @@ _idle = _Idle()
 atexit.register(_idle.close)
 
 
-def connect(address: Address, role: str = "") -> psycopg.Connection:
+def connect(address: Address, role: str = "", seconds: int = CONNECT_TIMEOUT) -> psycopg.Connection:
     """Connect as a role of the project, or as the login itself; time limits are set. Raises psycopg.Error."""
     parameters: dict[str, Any] = {
-        "connect_timeout": CONNECT_TIMEOUT,
+        "connect_timeout": seconds,
         "fallback_application_name": "assay",
         **conninfo_to_dict(address.uri),
     }
@@ -207,10 +254,15 @@ def connect(address: Address, role: str = "") -> psycopg.Connection:
 
 
 @contextmanager
-def opened(address: Address, write: bool, wait: float) -> Iterator[Postgres]:
-    """Open a project's runs as its writer or its reader. Errors of the server are raised as AssayError."""
+def opened(
+    address: Address, write: bool, wait: float, repository: str = "", patient: bool = True
+) -> Iterator[Postgres]:
+    """Open a project as its writer or its reader. Errors of the server are raised as AssayError.
+
+    With `repository`, only feedback of that one is seen and added. One who is not `patient` tries to connect once.
+    """
     with translated(address):
-        database = Postgres(address, address.writer if write else address.reader, wait)
+        database = Postgres(address, address.writer if write else address.reader, wait, repository, patient)
         try:
             yield database
         finally:
@@ -226,25 +278,36 @@ def translated(address: Address) -> Iterator[None]:
         raise _store_error(address, error) from None
     except AssayError as error:
         if type(error) is AssayError and str(error).startswith("the store has format"):
-            raise AssayError(f"{address}: {error}") from None
+            raise StoreError(f"{address}: {error}") from None
         raise
 
 
-def _store_error(address: Address, error: Exception) -> AssayError:
+def _store_error(address: Address, error: Exception) -> StoreError:
     message = " ".join(address.censored(str(error)).split())
     if isinstance(error, _IN_USE) or any(refusal in message for refusal in _TRANSIENT_REFUSALS):
-        return RunsInUse(f"{address}: the store is busy ({message}). Try again later.")
+        return StoreInUse(f"{address}: the store is busy ({message}). Try again later.")
     if isinstance(error, (errors.UndefinedTable, errors.InvalidSchemaName)):
-        return AssayError(f"{address}: not a store yet. Its owner makes it one with: assay store init ADDRESS")
+        return StoreError(f"{address}: not a store yet. Its owner makes it one with: assay store init ADDRESS")
     if isinstance(error, (errors.UndefinedObject, errors.InvalidParameterValue)) and "role" in message:
-        return AssayError(
+        return StoreError(
             f"{address}: no project '{address.project}'. The owner adds it with: assay store init ADDRESS?project=NAME"
         )
     if isinstance(error, errors.InsufficientPrivilege):
-        return AssayError(
+        return NotPermitted(
             f"{address}: not permitted ({message}). The owner grants it: GRANT {address.reader} (or {address.writer}) TO you"
         )
-    return AssayError(f"{address}: the store cannot be used ({message})")
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return NotPermitted(
+            f"{address}: the server is read-only ({message}). Name the primary, or all hosts with "
+            "target_session_attrs=read-write"
+        )
+    if any(refusal in message for refusal in _WRONG_PASSWORD):
+        return StoreError(f"{address}: the password is wrong or missing ({message}). Keep it in ~/.pgpass")
+    if isinstance(error, psycopg.OperationalError) and any(sign in message for sign in _UNREACHABLE):
+        return StoreUnreachable(
+            f"{address}: the server cannot be reached ({message}). Check host, port and network, and that it is running"
+        )
+    return StoreError(f"{address}: the store cannot be used ({message})")
 
 
 def _is_transient(error: psycopg.Error) -> bool:
@@ -266,6 +329,12 @@ def _is_local(parameters: dict[str, Any]) -> bool:
     """Return whether all hosts are this machine: loopback, or a Unix socket."""
     hosts = str(parameters.get("hostaddr") or parameters.get("host") or os.environ.get("PGHOST", ""))
     return all(not host or host.startswith("/") or is_loopback(host) for host in hosts.split(","))
+
+
+def _key(table: str) -> tuple[str, ...]:
+    """Return the columns of a table's key, with those that row-level security checks."""
+    scope = ("project", "repository") if table in FEEDBACK_TABLES else ("project",)
+    return (*scope, *KEYS[table])
 
 
 def _query(statement: str) -> bytes:
