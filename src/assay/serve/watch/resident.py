@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -135,7 +136,7 @@ class Resident:
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._idle or self._open_count < _POOL_SIZE)
             if self._closed:
-                raise AssayError(f"{self.root}: closed")
+                raise NoIndex(f"{self.root}: no longer served")
             stamp = self.own().stamp()
             while self._idle:
                 opened_stamp, repo = self._idle.pop()  # last used first: its caches are warmest
@@ -163,6 +164,7 @@ class Resident:
 
 # Multi-repository residents: each member watches its own files; queries join the members into a workspace
 
+_NOTHING_SERVED = "no repository is registered yet; assay repositories add DIR registers one"
 _MAX_WORKSPACES = 3  # cached joined workspaces, as many as each member has open repositories
 _WORST_FIRST = (FAILED, MISSING, BUILDING, STALE, FRESH)  # the state of a workspace is that of its worst member
 
@@ -185,13 +187,20 @@ class WorkspaceResident:
     """
 
     def __init__(
-        self, roots: Sequence[Root], folder: Path | None = None, watch: bool = True, partly: bool = False
+        self,
+        roots: Sequence[Root],
+        folder: Path | None = None,
+        watch: bool = True,
+        partly: bool = False,
+        look: Callable[[str], None] | None = None,
     ) -> None:
-        self._roots = sorted(roots, key=lambda root: root.label)
+        """Set up the members; `look` requests a check by label where another process keeps the indexes."""
         self._folder, self._skip_missing = folder, partly
+        self._watch, self._look = watch, look
         self._lock = threading.Lock()
         self._workspaces: list[tuple[list[object], Workspace]] = []  # (inputs, workspace), least recently used first
-        self.members = {root.label: Resident(root.path, None, watch) for root in self._roots}
+        self.members: Mapping[str, Resident] = {}  # by label; replaced as a whole
+        self.replace_roots(roots)
 
     def __enter__(self) -> Self:
         return self
@@ -203,14 +212,38 @@ class WorkspaceResident:
         for member in self.members.values():
             member.close()
 
+    def replace_roots(self, roots: Sequence[Root]) -> None:
+        """Serve these repositories from now on; those that stay keep their caches."""
+        with self._lock:
+            before, members = self.members, dict[str, Resident]()
+            for root in sorted(roots, key=lambda root: root.label):
+                member = before.get(root.label)
+                members[root.label] = member if member and member.root == root.path else self._resident(root)
+            self.members = members
+            self._workspaces.clear()
+        for member in before.values():
+            if member not in members.values():
+                member.close()
+
+    def _resident(self, root: Root) -> Resident:
+        if self._look is None:
+            return Resident(root.path, None, self._watch)
+        return Resident(root.path, look=functools.partial(self._look, root.label))
+
+    @property
+    def _roots(self) -> list[Root]:
+        return [Root(label, member.root) for label, member in self.members.items()]
+
     @property
     def roots(self) -> tuple[Path, ...]:
-        return tuple(root.path for root in self._roots)
+        return tuple(member.root for member in self.members.values())
 
     @property
     def state(self) -> State:
         """State of the worst member, with the mean share of all."""
         states = {label: member.state for label, member in self.members.items()}
+        if not states:
+            return State(MISSING, why=_NOTHING_SERVED)
         label, worst = min(states.items(), key=lambda pair: _WORST_FIRST.index(pair[1].name))
         share = sum(1.0 if state.name == FRESH else state.share for state in states.values()) / len(states)
         why = f"{label}: {worst.why}" if worst.why else ""
@@ -219,7 +252,9 @@ class WorkspaceResident:
         )
 
     def own(self) -> Workspace:
-        """Return a new workspace that the caller owns."""
+        """Return a new workspace that the caller owns. Raises NoIndex while there is no repository."""
+        if not self.members:
+            raise NoIndex(_NOTHING_SERVED)
         return Workspace(self._roots, self._folder)
 
     @contextlib.contextmanager
@@ -229,6 +264,8 @@ class WorkspaceResident:
         Raises NoIndex if a member (with `partly`: every member) has no index.
         """
         members, problems = dict[str, Repository](), list[AssayError]()
+        if not self.members:
+            raise NoIndex(_NOTHING_SERVED)
         with contextlib.ExitStack() as leases:
             # acquired in label order, so that threads cannot deadlock
             for label, member in self.members.items():
@@ -252,7 +289,8 @@ class WorkspaceResident:
                 if _same_inputs(cached_inputs, inputs):
                     self._workspaces.append(self._workspaces.pop(position))
                     return workspace
-            workspace = Workspace([root for root in self._roots if root.label in members], self._folder, members)
+            roots = [Root(label, repo.root) for label, repo in members.items()]
+            workspace = Workspace(roots, self._folder, members)
             self._workspaces = [*self._workspaces[1 - _MAX_WORKSPACES :], (inputs, workspace)]
         return workspace
 
