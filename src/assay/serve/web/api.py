@@ -9,14 +9,16 @@ from typing import Any
 
 from assay import __version__
 from assay.api import Repository
+from assay.errors import AssayError
 from assay.evaluate.compare import compare_runs, comparison_json
 from assay.evaluate.scores import list_runs, run_json
 from assay.pack.questions import Task
 from assay.serve import json_answers, requests
 from assay.serve.requests import Parameter, Request, parameters
 from assay.serve.watch import Resident
+from assay.serve.watch.keeper import FRESH, MISSING, State
 from assay.serve.watch.keeper import NAMES as STATES
-from assay.serve.web.bench import Bench, context_without_index
+from assay.serve.web.bench import Bench, Registration, context_without_index
 from assay.store.index import NoIndex, UnusableIndex
 
 Values = dict[str, Any]
@@ -161,6 +163,41 @@ def refresh(bench: Bench, request: Request) -> Values:
     return {"repositories": [str(resident.root) for resident in bench.members.values()]}
 
 
+def repositories(bench: Bench, request: Request) -> Values:
+    """List the served repositories, those included that were registered a moment ago."""
+    roots = {label: member.root for label, member in bench.members.items()}
+    if bench.registration:
+        roots = {root.label: root.path for root in bench.registration.registry.all()}
+    rows = []
+    for label, root in roots.items():
+        member = bench.members.get(label)
+        state = member.state if member else State(MISSING)
+        row = {"repository": label, "root": str(root), "state": state.name, "why": state.why}
+        rows.append(row | {"fresh": state.name == FRESH})
+    return {"repositories": rows}
+
+
+def register(bench: Bench, request: requests.RegisterCommand) -> Values:
+    """Register a repository inside a folder that the operator allows."""
+    registration = _registration(bench)
+    root = registration.registry.add(request.path, request.label, registration.allowed)
+    registration.changed()
+    return {"repository": root.label, "root": str(root.path)}
+
+
+def unregister(bench: Bench, request: requests.UnregisterCommand) -> Values:
+    registration = _registration(bench)
+    root = registration.registry.remove(request.label)
+    registration.changed()
+    return {"repository": root.label, "root": str(root.path)}
+
+
+def _registration(bench: Bench) -> Registration:
+    if bench.registration is None:
+        raise AssayError("this server was started with its repositories; assay serve --registered takes new ones")
+    return bench.registration
+
+
 ENDPOINTS = (
     Endpoint(
         "/api/context",
@@ -259,6 +296,31 @@ ENDPOINTS = (
         refresh,
         Request,
         (("repositories", "array"),),
+        changes=True,
+        role="admin",
+    ),
+    Endpoint(
+        "/api/repositories",
+        "The served repositories and the states of their indexes.",
+        repositories,
+        Request,
+        (("repositories", REPOSITORIES),),
+    ),
+    Endpoint(
+        "/api/register",
+        "Register a repository in a folder that the operator allows (`assay repositories add`). Needs the role admin.",
+        register,
+        requests.RegisterCommand,
+        (("repository", "string"), ("root", "string")),
+        changes=True,
+        role="admin",
+    ),
+    Endpoint(
+        "/api/unregister",
+        "Unregister a repository; its index stays (`assay repositories remove`). Needs the role admin.",
+        unregister,
+        requests.UnregisterCommand,
+        (("repository", "string"), ("root", "string")),
         changes=True,
         role="admin",
     ),

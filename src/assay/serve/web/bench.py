@@ -127,7 +127,7 @@ class Bench:
     @property
     def ignored_settings(self) -> list[str]:
         """Settings of assay.toml ignored because the user has not trusted them."""
-        return self.resident.own().ignored_settings
+        return self.resident.own().ignored_settings if self.members else []
 
     @property
     def building(self) -> str:

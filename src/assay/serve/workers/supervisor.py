@@ -38,6 +38,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds before a crashed worker is s
 _STABLE_SECONDS = 60.0  # after which a crash is the first one again
 _MAX_FAILED_STARTS = 5  # in a row, while no worker has ever started: the reason will not go away
 _TICK_SECONDS = 0.1
+_SHARES_SOCKETS = os.name == "posix"
 
 
 @dataclass(eq=False)
@@ -71,7 +72,7 @@ class Supervisor:
 
     def __init__(self, plan: Plan, listening: socket.socket, workers: int, say: Callable[[str], None]) -> None:
         """Set up; `say` prints a line. Raises AssayError where processes cannot share a socket."""
-        if os.name != "posix":
+        if not _SHARES_SOCKETS:
             raise AssayError(
                 "--workers needs Linux or macOS, where processes share a listening socket. Leave it out, or start "
                 "several servers on different ports behind a proxy"
