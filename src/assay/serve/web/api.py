@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from assay import __version__
 from assay.api import Repository
@@ -52,8 +54,7 @@ def context(bench: Bench, request: requests.ContextQuery) -> Values | str:
     try:
         with bench.using() as repo:
             question = Task(repo, request.profile, "json", k, budget, task)
-            text = bench.remembered(repo, question.key(), lambda: (question.answer().render(),))[0]
-            return _with_missing(bench, repo, json.loads(text)) if bench.without(repo) else text
+            return _remembered(bench, repo, question.key(), lambda: question.answer().render())
     except (NoIndex, UnusableIndex):
         return context_without_index(bench, task, k, budget).render()
 
@@ -65,11 +66,15 @@ def why(bench: Bench, request: requests.WhyQuery) -> Values:
         return _with_missing(bench, repo, json_answers.why(request.task, profile, explanations))
 
 
-def search(bench: Bench, request: requests.SearchQuery) -> Values:
+def search(bench: Bench, request: requests.SearchQuery) -> Values | str:
     with bench.searching() as repo:
         settings = repo.configuration.search.but(k=request.k)
-        results = repo.search(request.query, settings.k, **request.arguments())
-        return _with_missing(bench, repo, json_answers.search(request.query, settings, repo.freshness().fresh, results))
+
+        def answer() -> str:
+            results = repo.search(request.query, settings.k, **request.arguments())
+            return _encoded(json_answers.search(request.query, settings, repo.freshness().fresh, results))
+
+        return _remembered(bench, repo, ("search", request, settings), answer)
 
 
 def ask(bench: Bench, request: requests.AskQuery) -> Values:
@@ -77,6 +82,16 @@ def ask(bench: Bench, request: requests.AskQuery) -> Values:
     with bench.searching() as repo:
         reply = repo.ask(request.question, threshold=request.threshold, **request.arguments())
         return _with_missing(bench, repo, json_answers.ask(reply, repo.freshness().fresh))
+
+
+def _remembered(bench: Bench, repo: Repository, question: Iterable[object], answer: Callable[[], str]) -> Values | str:
+    """Return an answer from the cache, or make and cache it; with `without` if repositories are left out."""
+    [text] = bench.remembered(repo, question, lambda: (answer(),))
+    return _with_missing(bench, repo, json.loads(text)) if bench.without(repo) else text
+
+
+def _encoded(answer: Values) -> str:
+    return msgspec.json.encode(answer).decode()
 
 
 def _with_missing(bench: Bench, repo: Repository, answer: Values) -> Values:
@@ -106,11 +121,11 @@ def symbols(bench: Bench, request: requests.SymbolsQuery) -> Values:
         return _with_missing(bench, repo, json_answers.symbols(request.pattern, matches, request.limit))
 
 
-def status(bench: Bench, request: Request) -> Values:
+def status(bench: Bench, request: Request) -> Values | str:
     """Return the status of a repository, or a list for several, including those without an index."""
     if not bench.multi_repo:
         with bench.using() as repo:
-            return json_answers.status(repo)
+            return _remembered(bench, repo, ("status",), lambda: _encoded(json_answers.status(repo)))
     rows = [_repository_status(label, member) for label, member in bench.members.items()]
     return {"repositories": rows, "ignored_settings": bench.ignored_settings}
 

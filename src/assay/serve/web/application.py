@@ -253,13 +253,15 @@ def board_columns() -> int:
     return columns_of(_PATHS)
 
 
-def application(bench: Bench, access: Access, board: Board | None = None, started: float = 0.0) -> ASGIApp:
+def application(
+    bench: Bench, access: Access, board: Board | None = None, started: float = 0.0, threads: int = THREADS
+) -> ASGIApp:
     """Build the guarded ASGI application of pages, API, metrics, login and static files.
 
     Several processes share the limits and metrics of a board; `started` is when the first of them did.
     """
     board = board or Board(columns=board_columns())
-    work = Workers(board)
+    work = Workers(board, threads)
     metrics = Metrics(_PATHS, board, started)
     routes = [
         *(
