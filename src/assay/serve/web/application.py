@@ -88,8 +88,7 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         started, status, since = False, 500, time.perf_counter()
-        headers = Headers(scope=scope)
-        identity = self.access.identify(headers)
+        identity = self.access.identify(Headers(scope=scope))
 
         async def sending(message: Message) -> None:
             nonlocal started, status
@@ -101,7 +100,7 @@ class Guard:
             await send(message)
 
         try:
-            answer = self._refusal(scope, headers, identity) or self._health(scope["path"])
+            answer = self._refusal(scope, identity) or self._health(scope["path"])
             if answer is not None:
                 await answer(scope, receive, sending)
                 return
@@ -124,9 +123,9 @@ class Guard:
             return PlainTextResponse("ready\n") if self._is_ready() else PlainTextResponse("not ready\n", 503)
         return None
 
-    def _refusal(self, scope: Scope, headers: Headers, identity: Identity | None) -> Response | None:
+    def _refusal(self, scope: Scope, identity: Identity | None) -> Response | None:
         """Return the error response of a request that is refused, else None."""
-        path = scope["path"]
+        headers, path = Headers(scope=scope), scope["path"]
         if _head_size(scope) > LARGEST_HEAD:
             return _error(431, f"the head of the request is larger than {LARGEST_HEAD:,} bytes", connection="close")
         host = headers.get("host", "")

@@ -1,4 +1,4 @@
-"""What a server serves and how, and serving it in one process."""
+"""Description of a server: repositories, access and options; and serving it in one process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Reread:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is served, as the command line says; `reread` returns what the user's configuration says now."""
+    """Repositories, access and options by the command line; `reread` returns what the user's configuration says now."""
 
     access: Access
     roots: Sequence[Root]  # at first; a single repository has the label ""
