@@ -130,7 +130,9 @@ def test_requests_and_logins_reach_the_server_through_the_proxy(proxy: object, t
 
         long = json.dumps({"task": "price " * 3_000}).encode()
         assert _ask(port, "POST", "/api/context", bearer, long).status == 200
-        assert _ask(port, "POST", "/api/context", bearer, b"x" * 300_000).status == 413
+        # Caddy 2.6 answers 502 if the server refuses the head while it still sends the body
+        refusals = (413,) if proxy is _nginx else (413, 502)
+        assert _ask(port, "POST", "/api/context", bearer, b"x" * 300_000).status in refusals
 
 
 def test_the_systemd_unit_is_valid_and_its_command_is_known(tmp_path: Path) -> None:
