@@ -1,10 +1,13 @@
 """Load test of `assay serve`: many concurrent clients, then far more connections than it accepts.
 
-python benchmarks/serve.py REPOSITORY [--clients 50] [--seconds 60] [--connections 10000] [--source DIR]
+python benchmarks/serve.py REPOSITORY [--clients 50] [--seconds 60] [--connections 10000] [--source DIR] [--workers 0 1 2]
 
 Clients first ask questions that nobody asked before, then twenty questions again and again. --source has another version of assay to compare with.
+--workers measures one server after the other, each with so many workers; 0 is one process without a supervisor.
 
-Everything is on loopback. The repository is indexed if it is not yet. Memory is the server's resident set.
+A number may be repeated (1 2 1 2): on a shared machine, compare CPU time per answer and cores used, not answers a second.
+
+Everything is on loopback. The repository is indexed if it is not yet. Memory is the server's resident set, CPU that of all its processes.
 """
 
 from __future__ import annotations
@@ -72,6 +75,16 @@ def memory(process: int) -> float:
     return total
 
 
+def cpu(process: int) -> float:
+    """CPU seconds of a process and its children so far."""
+    total = 0.0
+    for pid in [process, *children(process)]:
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # own, and of children that ended
+    return total
+
+
 def load(server: Server, asked: Iterator[str], clients: int, seconds: float) -> tuple[list[float], Counter[str]]:
     """Clients that ask one question after the other: milliseconds of each, and how many answers of each kind there were."""
     until = time.monotonic() + seconds
@@ -109,7 +122,7 @@ def load(server: Server, asked: Iterator[str], clients: int, seconds: float) -> 
 def crowd(server: Server, connections: int) -> Counter[str]:
     """Connections that stay open and say nothing, in portions: what each of them is told within a second."""
     told: Counter[str] = Counter()
-    portion = min(connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE)
+    portion = min(max(1, connections), resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE)
     for begin in range(0, connections, portion):
         links = []
         with selectors.DefaultSelector() as waiting:
@@ -154,21 +167,33 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--connections", type=int, default=10_000)
     parser.add_argument("--source", type=Path, default=HERE / "src", help="the folder that has the package assay")
+    parser.add_argument("--workers", type=int, nargs="+", default=[0])
     given = parser.parse_args()
     root = given.repository.resolve()
     tasks = questions(root)
+    report: dict[str, Any] = {"repository": root.name, "clients": given.clients, "seconds": given.seconds}
+    report["servers"] = [measure(root, tasks, workers, given) for workers in given.workers]
+    print(json.dumps(report, indent=2))
+
+
+def measure(root: Path, tasks: Iterator[str], workers: int, given: argparse.Namespace) -> dict[str, Any]:
+    """Load one server: new questions, repeated ones, then too many connections."""
     distinct = addresses(tasks)
     repeated = cycle(list(islice(addresses(tasks), REPEATED)))
-    report: dict[str, Any] = {"repository": root.name, "clients": given.clients, "seconds": given.seconds}
-    with run_server(root, PYTHONPATH=str(given.source.resolve())) as server:
-        for address in islice(distinct, 20):
+    options = ["--workers", str(workers)] if workers else []
+    report: dict[str, Any] = {"workers": workers}
+    with run_server(root, *options, PYTHONPATH=str(given.source.resolve())) as server:
+        for address in islice(distinct, 20 * max(1, workers)):
             server.ask("GET", address)
         before = memory(server.process.pid)
         for name, asked in (("distinct", distinct), ("repeated", repeated)):
+            spent_before = cpu(server.process.pid)
             spent, ended = load(server, asked, given.clients, given.seconds)
+            used = cpu(server.process.pid) - spent_before
             report[name] = {
                 "answers": len(spent), "by_status": dict(ended), "per_second": round(len(spent) / given.seconds, 1),
                 "p50_ms": round(percentile(spent, 0.5)), "p95_ms": round(percentile(spent, 0.95)),
+                "cpu_ms_per_answer": round(1000 * used / len(spent), 1), "cores_used": round(used / given.seconds, 2),
             }  # fmt: skip
         after = memory(server.process.pid)
         report["connections"] = {"tried": given.connections, **crowd(server, given.connections)}
@@ -178,7 +203,7 @@ def main() -> None:
             "after": round(after),
             "after the crowd": round(memory(server.process.pid)),
         }
-    print(json.dumps(report, indent=2))
+    return report
 
 
 if __name__ == "__main__":

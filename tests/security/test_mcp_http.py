@@ -11,6 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from starlette.datastructures import Headers
+from starlette.responses import Response
 
 from assay.serve.access import Access
 from assay.serve.mcp.server import LARGEST_BODY, SESSIONS, Guard
@@ -71,6 +73,11 @@ async def _app(_scope: object, _receive: object, _send: object) -> None:
     """Nothing is behind the guard."""
 
 
+def _refusal(guard: Guard | WebGuard, access: Access, scope: dict[str, object]) -> Response | None:
+    """The error response of a request, by whoever sends it."""
+    return guard._refusal(scope, access.identify(Headers(scope=scope)))
+
+
 GUARDS: dict[str, type[Guard] | type[WebGuard]] = {"mcp": Guard, "serve": WebGuard}
 
 
@@ -79,14 +86,14 @@ GUARDS: dict[str, type[Guard] | type[WebGuard]] = {"mcp": Guard, "serve": WebGua
 def test_both_servers_answer_to_their_own_names_and_to_nothing_that_looks_like_them(guard: str, access: str) -> None:
     made = GUARDS[guard](_app, ACCESSES[access])
     for host in OURS:
-        assert made._refusal(_scope(host)) is None, host
-        assert made._refusal(_scope(host, f"http://{host}")) is None, host
+        assert _refusal(made, ACCESSES[access], _scope(host)) is None, host
+        assert _refusal(made, ACCESSES[access], _scope(host, f"http://{host}")) is None, host
     for host in FOREIGN:
-        refused = made._refusal(_scope(host))
+        refused = _refusal(made, ACCESSES[access], _scope(host))
         named = guard == "mcp" and access == "network" and host in ("localhost.evil.com", "127.0.0.1.evil.com:80")
         assert (refused is None) == named, f"{host}: with the token any well-formed name will do, and nothing else"
     for origin in FOREIGN_ORIGINS:
-        refused = made._refusal(_scope("localhost:7070", origin))
+        refused = _refusal(made, ACCESSES[access], _scope("localhost:7070", origin))
         assert refused is not None, origin
         assert refused.status_code == 403
 
@@ -95,7 +102,7 @@ def test_both_servers_answer_to_their_own_names_and_to_nothing_that_looks_like_t
 def test_two_hosts_are_none(guard: type[Guard | WebGuard]) -> None:
     scope = _scope("localhost")
     scope["headers"] = [(b"host", b"localhost"), *scope["headers"]]  # type: ignore[misc]
-    refused = guard(_app, Access())._refusal(scope)
+    refused = _refusal(guard(_app, Access()), Access(), scope)
     assert refused is not None
 
 

@@ -102,10 +102,12 @@ class Server:
 
 
 @contextlib.contextmanager
-def run_server(root: Path, *options: str, command: Sequence[str] = COMMAND, **environment: str) -> Iterator[Server]:
-    """Serves a folder until the block ends."""
+def run_server(
+    root: Path | None, *options: str, command: Sequence[str] = COMMAND, **environment: str
+) -> Iterator[Server]:
+    """Serves a folder, or what the options name, until the block ends."""
     process = subprocess.Popen(
-        [*command, "serve", "--root", str(root), "--port", "0", *options],
+        [*command, "serve", *(["--root", str(root)] if root else []), "--port", "0", *options],
         env=ENVIRONMENT | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -35,6 +35,7 @@ COMMANDS = {
     "watch": ("assay.cli.index", "Keep the index up to date while files change."),
     "mcp": ("assay.cli.serve", "Serve agents over the Model Context Protocol."),
     "token": ("assay.cli.serve", "Create, list and revoke personal tokens of a server."),
+    "repositories": ("assay.cli.serve", "Register repositories with a server: add, remove, list."),
     "init": ("assay.cli.serve", "Add assay to the configuration of agents and editors."),
     "trust": (
         "assay.cli.config",

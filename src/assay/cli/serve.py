@@ -1,4 +1,4 @@
-"""Commands for servers: serve (web), mcp (agents), token (access of a team), init (client configuration)."""
+"""Commands for servers: serve (web), repositories, mcp (agents), token (access of a team), init (clients)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ import click
 from assay.api import Repository, Workspace
 from assay.cli.common import STORE, echo, echo_row, find_root, format_option, print_json
 from assay.cli.options import find_repository, open_repository, root_option, roots_options, server_options
-from assay.config.roots import workspace_around
+from assay.config import user
+from assay.config.roots import Root, workspace_around
+from assay.config.roots import roots as parse_roots
 from assay.database.address import configured_store
 from assay.errors import AssayError, install
 from assay.serve.access import Access, listen
 from assay.serve.mcp.clients import CLIENTS, Change, Client, plan, write
 from assay.serve.mcp.conversation import UsageLog
+from assay.serve.registry import Registry
 from assay.serve.telemetry import AuditLog
 from assay.serve.tokens import ROLES, Tokens
 from assay.serve.watch import resident_of
 from assay.serve.watch.first_look import FirstLook
 from assay.system.files import FOLDER
+from assay.text.display import counted
 
 
 @click.command("serve")
@@ -48,6 +52,19 @@ from assay.system.files import FOLDER
     help="Run store: a file, or postgresql://…. Default: ASSAY_STORE, the user's configuration, or .assay/runs.db at the "
     "root; for several repositories, in the workspace folder.",
 )
+@click.option(
+    "--registered",
+    is_flag=True,
+    help="Serve the repositories that `assay repositories add` or an administrator's request registered, also while "
+    "it runs.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Answer in N processes that share one port; a crashed one is started again, and SIGHUP replaces them one by "
+    "one. Linux and macOS. Default: in this process.",
+)
 @server_options()
 def serve_command(
     roots: tuple[str, ...],
@@ -59,6 +76,8 @@ def serve_command(
     audit_file: Path | None,
     names: tuple[str, ...],
     runs_store: Path | str | None,
+    registered: bool,
+    workers: int | None,
     no_watch: bool,
 ) -> None:
     """Serve search, explanations, runs, comparisons and sweeps as web pages and an HTTP API (/openapi.json).
@@ -66,24 +85,65 @@ def serve_command(
     Listens on loopback only unless --host is set. Stop it with Ctrl-C. For a team: `assay token`, docs/guides/team.md.
     """
     try:
-        from assay.serve.web.application import application, run
+        from assay.serve.workers.plan import Plan, Reread, serve_alone
+        from assay.serve.workers.supervisor import Supervisor
     except ImportError as error:
         raise AssayError(f"assay serve needs {error.name}: {install('web')}") from None
-    from assay.serve.web.bench import Bench
 
     access = Access(host, token, frozenset(name.lower() for name in names), _tokens(tokens_file))
+    if registered and (roots or index_dir):
+        raise AssayError(
+            "--registered serves the repositories of `assay repositories`; leave out --root and --index-dir"
+        )
+    registry = Registry() if registered else None
+    repo = None if registry else open_repository(roots, index_dir)
+    if repo:
+        repo.check_servable()
+        repo.ignored_settings  # noqa: B018 (warns now, not with the first request)
+    shown = repo.members.values() if repo else ()
+
+    def reread() -> Reread:
+        address = runs_store or configured_store() or ""
+        return Reread("" if isinstance(address, Path) else address, user.allowed_folders(user.read()))
+
     store = runs_store or configured_store()
-    repo = open_repository(roots, index_dir)
-    repo.check_servable()
-    repo.ignored_settings  # noqa: B018 (warns now, not with the first request)
+    runs_file = store if isinstance(store, Path) else _runs_folder(repo) / FOLDER / "runs.db"
+    plan = Plan(
+        access,
+        _served(repo, registry),
+        index_dir,
+        repo.folder if isinstance(repo, Workspace) else None,
+        not no_watch,
+        runs_file,
+        audit_file,
+        registry,
+        reread,
+    )
     listening = listen(host, port)
-    with closing(listening), resident_of(repo, index_dir, not no_watch, partly=True) as resident:
-        where = ", ".join(map(str, resident.roots))
-        echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
-        local = _runs_folder(repo) / FOLDER / "runs.db"
-        file, address = (store, "") if isinstance(store, Path) else (local, store or "")
-        bench = Bench(resident, file, AuditLog(audit_file) if audit_file else None, address)
-        run(application(bench, access), listening)
+    where = ", ".join(str(member.root) for member in shown) or f"{len(plan.roots)} registered repositories"
+    by = f" with {counted(workers, 'worker')}" if workers else ""
+    with closing(listening):
+        server = Supervisor(plan, listening, workers, _say) if workers else None
+        echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]}{by} (Ctrl-C stops it)")
+        if server:
+            server.run()
+        else:
+            serve_alone(plan, listening, _say)
+
+
+def _say(line: str) -> None:
+    echo(f"assay: {line}", err=True)
+
+
+def _served(repo: Repository | None, registry: Registry | None) -> list[Root]:
+    """Return what is served at first, labelled; a single repository has the label ""."""
+    if registry:
+        usable, problems = registry.usable()
+        for problem in problems:
+            _say(problem)
+        return usable
+    assert repo
+    return [Root(label, member.root) for label, member in repo.members.items()]
 
 
 def _tokens(file: Path | None) -> Tokens | None:
@@ -96,9 +156,53 @@ def _tokens(file: Path | None) -> Tokens | None:
     return tokens
 
 
-def _runs_folder(repo: Repository) -> Path:
+def _runs_folder(repo: Repository | None) -> Path:
     """Return the folder of the run store: the root, the workspace folder, or the default root of `assay eval`."""
-    return (repo.folder or find_root(None)) if isinstance(repo, Workspace) else repo.root
+    folder = repo.folder if isinstance(repo, Workspace) else repo.root if repo else None
+    return folder or find_root(None)
+
+
+# assay repositories
+
+
+@click.group("repositories")
+def repositories_command() -> None:
+    """Register repositories with `assay serve --registered`, which serves them at once and after a restart."""
+
+
+@repositories_command.command("add")
+@click.argument("folder", metavar="[LABEL=]DIR")
+def repositories_add_command(folder: str) -> None:
+    """Register the repository in DIR; its paths begin with LABEL, by default the name of the folder.
+
+    A running server builds its index if there is none.
+    """
+    [root] = parse_roots([folder])
+    added = Registry().add(str(root.path), root.label)
+    echo(f"registered {added.path} as {added.label}")
+
+
+@repositories_command.command("remove")
+@click.argument("label")
+def repositories_remove_command(label: str) -> None:
+    """Unregister the repository with this LABEL, or this path. Its index stays."""
+    removed = Registry().remove(label)
+    echo(f"unregistered {removed.label} ({removed.path})")
+
+
+@repositories_command.command("list")
+@format_option
+def repositories_list_command(form: str) -> None:
+    """List the registered repositories."""
+    registry = Registry()
+    if form == "json":
+        rows = [{"repository": root.label, "root": str(root.path)} for root in registry.all()]
+        print_json({"repositories": rows, "allowed": list(map(str, user.allowed_folders(user.read())))})
+        return
+    for root in registry.all():
+        echo_row(f"{root.label}  {root.path}{'' if root.path.is_dir() else '  (no such folder)'}")
+    if not registry.all():
+        echo("no repositories are registered; register one with: assay repositories add DIR")
 
 
 # assay mcp

@@ -39,7 +39,7 @@ NAME = "assay.toml"
 BUILT_IN = "built in"
 USER = "user configuration"
 _SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace", "enrich", "flags")
-_USER_SECTIONS = ("context", "search", "ask", "enrich", user.SERVERS, cluster.SECTION)
+_USER_SECTIONS = ("context", "search", "ask", "enrich", user.SERVERS, user.SERVE, cluster.SECTION)
 # key variable → setting of its server: a key never goes to a server that another file or an option names
 _KEYS = {"embedder_key_variable": "embedder", "reranker_key_variable": "reranker", "model_key_variable": "model"}
 _MINIMUM = {"budget": 0, "k": 1}
@@ -185,6 +185,8 @@ def load(root: Path | None) -> Configuration:
     below = _Parsed(user.path() if own else path, sections, _USER_SECTIONS, problems)
     if user.SERVERS in own:
         user.read_servers(own)
+    if user.SERVE in own:
+        user.allowed_folders(own)
     if cluster.SECTION in own:
         cluster.read_cluster(own)
     above = _Parsed(path, table or {}, _SECTIONS, problems)

@@ -6,6 +6,8 @@ store = "postgresql://…"       store of runs and feedback, instead of .assay/r
 key_variable = "EXAMPLE_KEY"   environment variable with the key; it is sent to this server only
 allow_http = true              permits sending texts and the key unencrypted
 [cluster]                      where commands with --cluster run (config/cluster)
+[serve]
+allow = ["/srv/repositories"]  folders whose repositories requests may register with `assay serve --registered`
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from assay.system.files import TooLarge, read_regular
 
 NAME = "config.toml"
 SERVERS = "servers"  # section
+SERVE = "serve"  # section
 STORE = "store"  # setting outside of sections
 STORE_VARIABLE = "ASSAY_STORE"
 DIRECTORY_VARIABLE = "ASSAY_CONFIG_DIR"
@@ -91,6 +94,19 @@ def store(table: Mapping[str, Any]) -> str:
     if not isinstance(address, str):  # not repeated: it may contain a password
         raise BadConfiguration([f'{path()}: {STORE} must be text, for example "postgresql://HOST/DATABASE"'])
     return address
+
+
+def allowed_folders(table: Mapping[str, Any]) -> list[Path]:
+    """Return the folders of `[serve] allow`; none without it. Raises BadConfiguration."""
+    rows, location = table.get(SERVE, {}), f"{path()}: [{SERVE}]"
+    if not isinstance(rows, dict):
+        raise BadConfiguration([f"{location} must be a table, not {rows!r}"])
+    if unknown := [name for name in rows if name != "allow"]:
+        raise BadConfiguration([f"{location}: unknown setting '{unknown[0]}'; there is allow"])
+    values = rows.get("allow", [])
+    if not isinstance(values, list) or not all(isinstance(value, str) and os.path.isabs(value) for value in values):
+        raise BadConfiguration([f"{location} allow must be a list of absolute paths, not {values!r}"])
+    return [Path(value) for value in values]
 
 
 def decision(file: Path) -> Path:

@@ -33,7 +33,7 @@ class Access:
     token: str = field(default="", repr=False)  # shared; empty: none
     names: frozenset[str] = frozenset()  # additional accepted Host names
     tokens: Tokens | None = None
-    _session_key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    session_key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)  # signs login cookies
 
     def __post_init__(self) -> None:
         if not self.is_local and not self.is_protected:
@@ -119,7 +119,7 @@ class Access:
 
         The browser does not store the token itself.
         """
-        return f"{identity.id}.{hmac.new(self._session_key, repr(identity).encode(), 'sha256').hexdigest()}"
+        return f"{identity.id}.{hmac.new(self.session_key, repr(identity).encode(), 'sha256').hexdigest()}"
 
 
 def listen(host: str, port: int) -> socket.socket:

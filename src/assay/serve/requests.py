@@ -402,6 +402,15 @@ class AuditQuery(Request, frozen=True):
     limit: Limit = 100
 
 
+class RegisterCommand(Request, frozen=True):
+    path: Annotated[str, text_meta("absolute path of its folder on the server", True)]
+    label: Annotated[str, text_meta("what its paths begin with; by default the name of its folder")] = ""
+
+
+class UnregisterCommand(Request, frozen=True):
+    label: Annotated[str, text_meta("its label", True)]
+
+
 class SweepQuery(Request, frozen=True):
     sweep: Annotated[str, text_meta("its id", True)]
 

@@ -11,18 +11,22 @@ import os
 import threading
 import time
 from bisect import bisect_left
-from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from assay.serve.board import ALIVE, CONNECTIONS, FIRST_FREE, REQUESTS, RESTARTS, Board
 from assay.serve.tokens import Identity
+from assay.store.layout import lock_file
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds, as Prometheus clients use
 _MAX_AUDIT_BYTES = 10_000_000  # of the log; the one before it is kept, too
 _OTHER = "other"  # path of requests that no route answers
+_STATUSES = 600  # columns of a path: one per status, the sum of seconds, one per bucket and one for longer times
+_PATH_COLUMNS = _STATUSES + 1 + len(_BUCKETS) + 1
 
 
 class RequestRecord(NamedTuple):
@@ -36,47 +40,66 @@ class RequestRecord(NamedTuple):
 
 
 class Metrics:
-    """Counters and a histogram of requests, by path and status; threads may record at once."""
+    """Counters and a histogram of requests, by path and status; threads may record at once.
 
-    def __init__(self, paths: frozenset[str]) -> None:
-        self._paths = paths
+    They are columns of a board, so that any process of a server can show those of all.
+    """
+
+    def __init__(self, paths: Iterable[str], board: Board | None = None, started: float = 0.0) -> None:
+        self._paths = {path: number for number, path in enumerate(sorted({*paths, _OTHER}))}
         self._lock = threading.Lock()
-        self._counts: dict[tuple[str, int], int] = defaultdict(int)
-        self._buckets: dict[str, list[int]] = {}
-        self._sums: dict[str, float] = defaultdict(float)
-        self._started = time.time()
+        self._board = board or Board(columns=columns_of(paths))
+        self._started = started or time.time()
 
     def record(self, request: RequestRecord) -> None:
-        path = request.path if request.path in self._paths else _OTHER  # unknown paths would grow without bound
+        path = self._paths.get(request.path, self._paths[_OTHER])  # unknown paths would grow without bound
+        start, row = FIRST_FREE + path * _PATH_COLUMNS, self._board.row
         with self._lock:
-            self._counts[path, request.status] += 1
-            self._sums[path] += request.seconds
-            buckets = self._buckets.setdefault(path, [0] * (len(_BUCKETS) + 1))
-            buckets[bisect_left(_BUCKETS, request.seconds)] += 1
+            row[start + request.status % _STATUSES] += 1
+            row[start + _STATUSES] += request.seconds
+            row[start + _STATUSES + 1 + bisect_left(_BUCKETS, request.seconds)] += 1
 
     def render(self, gauges: dict[str, float] | None = None) -> str:
-        """Return all metrics, and further values by name, in the Prometheus text format."""
-        with self._lock:
-            counts, sums = dict(self._counts), dict(self._sums)
-            buckets = {path: list(row) for path, row in self._buckets.items()}
+        """Return all metrics of all processes, and further values by name, in the Prometheus text format."""
+        totals = self._board.totals()
+        columns = {
+            path: totals[FIRST_FREE + number * _PATH_COLUMNS : FIRST_FREE + (number + 1) * _PATH_COLUMNS]
+            for path, number in self._paths.items()
+        }
         lines = ["# HELP assay_requests_total Requests answered.", "# TYPE assay_requests_total counter"]
-        for (path, status), count in sorted(counts.items()):
-            lines.append(f'assay_requests_total{{path="{path}",status="{status}"}} {count}')
+        for path, values in columns.items():
+            for status, count in enumerate(values[:_STATUSES]):
+                if count:
+                    lines.append(f'assay_requests_total{{path="{path}",status="{status}"}} {count:.0f}')
         lines += ["# HELP assay_request_seconds Time of a request.", "# TYPE assay_request_seconds histogram"]
-        for path, row in sorted(buckets.items()):
-            total = 0
-            for limit, count in zip((*_BUCKETS, "+Inf"), row, strict=True):
+        for path, values in columns.items():
+            seconds, buckets = values[_STATUSES], values[_STATUSES + 1 :]
+            if not any(buckets):
+                continue
+            total = 0.0
+            for limit, count in zip((*_BUCKETS, "+Inf"), buckets, strict=True):
                 total += count
-                lines.append(f'assay_request_seconds_bucket{{path="{path}",le="{limit}"}} {total}')
-            lines.append(f'assay_request_seconds_sum{{path="{path}"}} {sums[path]:.6f}')
-            lines.append(f'assay_request_seconds_count{{path="{path}"}} {total}')
-        for name, value in sorted({"assay_start_time_seconds": self._started, **(gauges or {})}.items()):
+                lines.append(f'assay_request_seconds_bucket{{path="{path}",le="{limit}"}} {total:.0f}')
+            lines.append(f'assay_request_seconds_sum{{path="{path}"}} {seconds:.6f}')
+            lines.append(f'assay_request_seconds_count{{path="{path}"}} {total:.0f}')
+        lines += ["# HELP assay_worker_restarts_total Workers started again after a crash."]
+        lines += ["# TYPE assay_worker_restarts_total counter", f"assay_worker_restarts_total {totals[RESTARTS]:.0f}"]
+        shown = {
+            "assay_start_time_seconds": self._started, "assay_workers": max(1.0, totals[ALIVE]),
+            "assay_connections": totals[CONNECTIONS], "assay_requests_pending": totals[REQUESTS], **(gauges or {}),
+        }  # fmt: skip
+        for name, value in sorted(shown.items()):
             lines += [f"# TYPE {name} gauge", f"{name} {value:.3f}"]
         return "\n".join(lines) + "\n"
 
 
+def columns_of(paths: Iterable[str]) -> int:
+    """Return the number of columns of a board that has the metrics of these paths."""
+    return FIRST_FREE + len({*paths, _OTHER}) * _PATH_COLUMNS
+
+
 class AuditLog:
-    """JSON lines of requests, in a file of bounded size that only this user can read."""
+    """JSON lines of requests, in a file of bounded size that only this user can read; processes may append at once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -115,6 +138,14 @@ class AuditLog:
         return entries[:limit]
 
     def _rotate(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            if os.stat(self.path).st_size > _MAX_AUDIT_BYTES:
-                os.replace(self.path, f"{self.path}.1")
+        """Begin a new file when this one is full; the lock keeps two processes from replacing the previous one twice."""
+        if self._is_full():
+            with lock_file(self.path.with_name(f".{self.path.name}.lock")):
+                if self._is_full():
+                    os.replace(self.path, f"{self.path}.1")
+
+    def _is_full(self) -> bool:
+        try:
+            return os.stat(self.path).st_size > _MAX_AUDIT_BYTES
+        except FileNotFoundError:
+            return False

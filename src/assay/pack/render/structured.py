@@ -81,9 +81,12 @@ XML = Form(
 _SURROGATES = re.compile("[\ud800-\udfff]")  # cannot be written as UTF-8
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # made once: an answer has hundreds of pieces
+
+
 def _json_dump(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return escaped_in_json(_SURROGATES.sub("\ufffd", text))
+    text = _ENCODER.encode(value)
+    return escaped_in_json(text if text.isascii() else _SURROGATES.sub("\ufffd", text))
 
 
 def _json_head(pack: Pack) -> str:

@@ -223,7 +223,8 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(scope)
+        identity = self._identify(scope)
+        refusal = self._refusal(scope, identity)
         body = b""
         if refusal is None:
             try:
@@ -235,7 +236,7 @@ class Guard:
                 refusal = _error_response(413, f"the body is larger than {LARGEST_BODY:,} bytes")
         if self._audit is not None:
             status = refusal.status_code if refusal else 0  # 0: a stream, whose end is not awaited
-            self._audit.record(RequestRecord(self._identify(scope), scope["method"], scope["path"], status, 0.0))
+            self._audit.record(RequestRecord(identity, scope["method"], scope["path"], status, 0.0))
         if refusal is not None:
             await refusal(scope, receive, send)
             return
@@ -244,7 +245,7 @@ class Guard:
     def _identify(self, scope: Scope) -> Identity | None:
         return self._access.identify_bearer(Headers(scope=scope)) if self._access.is_protected else LOCAL
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _refusal(self, scope: Scope, identity: Identity | None) -> Response | None:
         """Return the error response of a request that is refused, else None."""
         headers, access = Headers(scope=scope), self._access
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
@@ -254,7 +255,6 @@ class Guard:
             return _error_response(421, "this server does not answer to that Host")
         if len(origins) > 1 or (origins and not access.allows_origin(origins[0], hosts[0], scope["scheme"])):
             return _error_response(403, "requests from the pages of other sites are refused")
-        identity = self._identify(scope)
         if identity is None:
             return PlainTextResponse(f"{UNAUTHORIZED}\n", 401, {"WWW-Authenticate": "Bearer"})
         if not identity.may(self._role):

@@ -72,6 +72,7 @@ class TreeWatcher:
     complain: Callable[[str], None] = lambda _text: None  # called when events turn out to be unavailable
     following: bool = False  # events confirm that nothing changed since the last hint
     changes: int = 0  # counter of event batches and watcher restarts; equal values mean no change
+    moved: Callable[[], None] = lambda: None  # called when `following` or `changes` has another value
 
     def hints(self) -> Iterator[Hint]:
         """Yield a hint whenever freshness should be checked, the first immediately. Ends when `stop` is set."""
@@ -105,7 +106,7 @@ class TreeWatcher:
         """Yield ticks from file system events. Ends when the root disappears; a new root needs a new watch."""
         began = last = ticked = time.monotonic()
         bursting = True  # changes before the watch began produce no event
-        self.changes += 1
+        self._note(False, 1)
         try:
             for changes in watcher()(
                 self.root, watch_filter=None, debounce=_DEBOUNCE_MS, step=_STEP_MS, stop_event=self.stop, rust_timeout=int(DEBOUNCE_SECONDS * 1000),
@@ -114,8 +115,8 @@ class TreeWatcher:
                 now = time.monotonic()
                 if any(self._is_relevant(path) for _, path in changes):
                     began, last, bursting = began if bursting else now, now, True
-                    self.changes += 1
-                self.following = not bursting  # only once quiet after the last hint was consumed
+                    self._note(False, 1)
+                self._note(not bursting)  # followed only once quiet after the last hint was consumed
                 if bursting and (now - last >= DEBOUNCE_SECONDS or now - began >= _MAX_BURST):
                     bursting, ticked = False, now
                     yield True
@@ -128,7 +129,12 @@ class TreeWatcher:
             self.events, self.poll = False, min(self.poll, POLL_SECONDS)
             self.complain(f"{error}; polling every {self.poll:g} s instead")
         finally:
-            self.following = False
+            self._note(False)
+
+    def _note(self, following: bool, changes: int = 0) -> None:
+        if changes or following != self.following:
+            self.following, self.changes = following, self.changes + changes
+            self.moved()
 
     def _is_relevant(self, path: str) -> bool:
         """Return True if a change can affect the index. A deleted path may have been a folder, so it counts."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -15,51 +16,41 @@ from assay.config.configuration import NAME as CONFIGURATION
 from assay.config.roots import Root
 from assay.config.user import read_settings
 from assay.errors import AssayError
-from assay.serve.watch.keeper import (
-    BUILDING,
-    FAILED,
-    FRESH,
-    MISSING,
-    RESCAN_SECONDS,
-    STALE,
-    Event,
-    Keeper,
-    RefreshFinished,
-    RefreshProgress,
-    RefreshStarted,
-    SearchReady,
-    State,
-    TreeWatcher,
-)
+from assay.serve.watch.keeper import BUILDING, FAILED, FRESH, MISSING, STALE, State
+from assay.serve.watch.upkeep import IndexReport, Upkeep, first_report
 from assay.store.index import NoIndex, UnusableIndex
 from assay.store.layout import Home
 
 _POOL_SIZE = 3  # open repositories: each has its own caches, 130 MB for 40,000 symbols
-_STOP_SECONDS = 5.0  # for the keeper thread to end
-_RETRY_SECONDS = 5.0  # after a failure: each try starts a process
 
 Stamp = tuple[object, ...]
 
 
 class Resident:
-    """A pool of one repository's open instances. Creating it starts building or refreshing the index."""
+    """A pool of one repository's open instances, for the threads of a server.
 
-    def __init__(self, root: Path, index_dir: str | Path | None = None, watch: bool = True) -> None:
+    Creating it starts building or refreshing the index. With `look`, which requests a check, another process does
+    that: `receive` is told the state of the index.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        index_dir: str | Path | None = None,
+        watch: bool = True,
+        look: Callable[[], None] | None = None,
+    ) -> None:
         self.root = root
         self.home = Home.of(root, index_dir or None)
         self._changed = threading.Condition()  # guards the fields below; notified on every change
-        self._state = State(MISSING if self.home.current() is None else STALE)
+        self._report = first_report(self.home)
         self._idle: list[tuple[Stamp, Repository]] = []
         self._open_count = 0
-        self._closed = self._searchable = False
-        self._attempted_at = 0.0  # monotonic time of the last refresh attempt
-        self._had_index = self.home.current() is not None  # an index existed at some time
-        self._watching = TreeWatcher(
-            root, self.home.folder, events=watch, poll=RESCAN_SECONDS if watch else float("inf")
-        )
-        self._keeper = Keeper(root, self.home.folder, self._watching, self._on_event)
-        self._thread = threading.Thread(target=self._run_keeper, name="assay keeper", daemon=True)
-        self._thread.start()
+        self._closed = False
+        self._upkeep = None if look else Upkeep(root, self.home, watch, self.receive)
+        self._request_check = look or self._upkeep.look  # type: ignore[union-attr]
+        if self._upkeep:
+            self._upkeep.start()
 
     def __enter__(self) -> Self:
         return self
@@ -83,7 +74,7 @@ class Resident:
     @property
     def state(self) -> State:
         """Current state of the index."""
-        return self._state
+        return self._report.state
 
     @contextlib.contextmanager
     def using(self) -> Iterator[Repository]:
@@ -101,8 +92,7 @@ class Resident:
 
     def look(self) -> None:
         """Request a freshness check now; ignored shortly after a failed refresh."""
-        if self._state.name != FAILED or time.monotonic() - self._attempted_at >= _RETRY_SECONDS:
-            self._watching.requested.set()
+        self._request_check()
 
     def wait(self, seconds: float) -> bool:
         """Wait until there is an index, at most `seconds`; return True if there is one."""
@@ -111,18 +101,27 @@ class Resident:
         return self.home.current() is not None
 
     def wait_to_search(self, seconds: float) -> bool:
-        """Wait until the keeper has built the passages, at most `seconds`; return True if they are ready."""
+        """Wait until the passages are built, at most `seconds`; return True if they are ready."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._searchable, seconds)
-            return self._searchable
+            self._changed.wait_for(lambda: self._closed or self._report.searchable, seconds)
+            return self._report.searchable
+
+    def receive(self, report: IndexReport) -> None:
+        """Take the newest state of the index, and load a new generation's caches before the next request."""
+        with self._changed:
+            refreshed = report.refreshes > self._report.refreshes
+            self._report = report
+            self._changed.notify_all()
+        if refreshed:
+            threading.Thread(target=self._warm, name="assay warming", daemon=True).start()
 
     def close(self) -> None:
-        """Stop the keeper and close all pooled repositories."""
+        """End the upkeep and close all pooled repositories."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        self._keeper.stop()
-        self._thread.join(_STOP_SECONDS)
+        if self._upkeep:
+            self._upkeep.close()
         with self._changed:
             for _, repo in self._idle:
                 repo.close()
@@ -137,7 +136,7 @@ class Resident:
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._idle or self._open_count < _POOL_SIZE)
             if self._closed:
-                raise AssayError(f"{self.root}: closed")
+                raise NoIndex(f"{self.root}: no longer served")
             stamp = self.own().stamp()
             while self._idle:
                 opened_stamp, repo = self._idle.pop()  # last used first: its caches are warmest
@@ -146,12 +145,7 @@ class Resident:
                 repo.close()
                 self._open_count -= 1
             self._open_count += 1
-        return stamp, Repository(self.root, self.home.folder, self._watched_state)
-
-    def _watched_state(self) -> str:
-        """Return a key of the watched file state while the index is known to be fresh, else an empty string."""
-        fresh = self._watching.following and self._state.name == FRESH
-        return f"followed, {self._watching.changes} changes" if fresh else ""
+        return stamp, Repository(self.root, self.home.folder, lambda: self._report.watched)
 
     def _release(self, stamp: Stamp, repo: Repository) -> None:
         with self._changed:
@@ -160,44 +154,6 @@ class Resident:
             else:
                 self._idle.append((stamp, repo))
             self._changed.notify()
-
-    # keeper events
-
-    def _run_keeper(self) -> None:
-        try:
-            self._keeper.run()
-        except Exception as error:
-            self._on_event(RefreshFinished(why=f"{type(error).__name__}: {error}"))
-            raise
-
-    def _on_event(self, event: Event) -> None:
-        with self._changed:
-            if isinstance(event, SearchReady):
-                self._searchable = True
-            else:
-                self._state = self._next_state(event)
-            self._changed.notify_all()
-        if isinstance(event, RefreshFinished) and event.report and event.report.mode != "fresh":
-            self._warm()
-
-    def _next_state(self, event: RefreshStarted | RefreshProgress | RefreshFinished) -> State:
-        indexed = self.home.current() is not None
-        if isinstance(event, RefreshStarted):
-            self._attempted_at = time.monotonic()
-            # keep the failure visible until the refresh makes progress
-            return (
-                self._state
-                if self._state.name == FAILED
-                else State(BUILDING if event.first else STALE, again=self._had_index)
-            )
-        if isinstance(event, RefreshProgress):
-            why = "waiting for another process that is indexing" if event.step.waiting else ""
-            return State(STALE if indexed else BUILDING, event.step.share, event.seconds, why, self._had_index)
-        if event.why:
-            self._attempted_at = time.monotonic()
-            return State(FAILED, why=event.why, again=self._had_index)
-        self._had_index = True
-        return State(FRESH, again=True)
 
     def _warm(self) -> None:
         """Run a query on the new generation to load its caches before the next request."""
@@ -208,6 +164,7 @@ class Resident:
 
 # Multi-repository residents: each member watches its own files; queries join the members into a workspace
 
+_NOTHING_SERVED = "no repository is registered yet; assay repositories add DIR registers one"
 _MAX_WORKSPACES = 3  # cached joined workspaces, as many as each member has open repositories
 _WORST_FIRST = (FAILED, MISSING, BUILDING, STALE, FRESH)  # the state of a workspace is that of its worst member
 
@@ -230,13 +187,20 @@ class WorkspaceResident:
     """
 
     def __init__(
-        self, roots: Sequence[Root], folder: Path | None = None, watch: bool = True, partly: bool = False
+        self,
+        roots: Sequence[Root],
+        folder: Path | None = None,
+        watch: bool = True,
+        partly: bool = False,
+        look: Callable[[str], None] | None = None,
     ) -> None:
-        self._roots = sorted(roots, key=lambda root: root.label)
+        """Set up the members; `look` requests a check by label where another process keeps the indexes."""
         self._folder, self._skip_missing = folder, partly
+        self._watch, self._look = watch, look
         self._lock = threading.Lock()
         self._workspaces: list[tuple[list[object], Workspace]] = []  # (inputs, workspace), least recently used first
-        self.members = {root.label: Resident(root.path, None, watch) for root in self._roots}
+        self.members: Mapping[str, Resident] = {}  # by label; replaced as a whole
+        self.replace_roots(roots)
 
     def __enter__(self) -> Self:
         return self
@@ -248,14 +212,38 @@ class WorkspaceResident:
         for member in self.members.values():
             member.close()
 
+    def replace_roots(self, roots: Sequence[Root]) -> None:
+        """Serve these repositories from now on; those that stay keep their caches."""
+        with self._lock:
+            before, members = self.members, dict[str, Resident]()
+            for root in sorted(roots, key=lambda root: root.label):
+                member = before.get(root.label)
+                members[root.label] = member if member and member.root == root.path else self._resident(root)
+            self.members = members
+            self._workspaces.clear()
+        for member in before.values():
+            if member not in members.values():
+                member.close()
+
+    def _resident(self, root: Root) -> Resident:
+        if self._look is None:
+            return Resident(root.path, None, self._watch)
+        return Resident(root.path, look=functools.partial(self._look, root.label))
+
+    @property
+    def _roots(self) -> list[Root]:
+        return [Root(label, member.root) for label, member in self.members.items()]
+
     @property
     def roots(self) -> tuple[Path, ...]:
-        return tuple(root.path for root in self._roots)
+        return tuple(member.root for member in self.members.values())
 
     @property
     def state(self) -> State:
         """State of the worst member, with the mean share of all."""
         states = {label: member.state for label, member in self.members.items()}
+        if not states:
+            return State(MISSING, why=_NOTHING_SERVED)
         label, worst = min(states.items(), key=lambda pair: _WORST_FIRST.index(pair[1].name))
         share = sum(1.0 if state.name == FRESH else state.share for state in states.values()) / len(states)
         why = f"{label}: {worst.why}" if worst.why else ""
@@ -264,7 +252,9 @@ class WorkspaceResident:
         )
 
     def own(self) -> Workspace:
-        """Return a new workspace that the caller owns."""
+        """Return a new workspace that the caller owns. Raises NoIndex while there is no repository."""
+        if not self.members:
+            raise NoIndex(_NOTHING_SERVED)
         return Workspace(self._roots, self._folder)
 
     @contextlib.contextmanager
@@ -274,6 +264,8 @@ class WorkspaceResident:
         Raises NoIndex if a member (with `partly`: every member) has no index.
         """
         members, problems = dict[str, Repository](), list[AssayError]()
+        if not self.members:
+            raise NoIndex(_NOTHING_SERVED)
         with contextlib.ExitStack() as leases:
             # acquired in label order, so that threads cannot deadlock
             for label, member in self.members.items():
@@ -297,7 +289,8 @@ class WorkspaceResident:
                 if _same_inputs(cached_inputs, inputs):
                     self._workspaces.append(self._workspaces.pop(position))
                     return workspace
-            workspace = Workspace([root for root in self._roots if root.label in members], self._folder, members)
+            roots = [Root(label, repo.root) for label, repo in members.items()]
+            workspace = Workspace(roots, self._folder, members)
             self._workspaces = [*self._workspaces[1 - _MAX_WORKSPACES :], (inputs, workspace)]
         return workspace
 

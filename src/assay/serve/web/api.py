@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from assay import __version__
 from assay.api import Repository
+from assay.errors import AssayError
 from assay.evaluate.compare import compare_runs, comparison_json
 from assay.evaluate.scores import list_runs, run_json
 from assay.pack.questions import Task
 from assay.serve import json_answers, requests
 from assay.serve.requests import Parameter, Request, parameters
 from assay.serve.watch import Resident
+from assay.serve.watch.keeper import FRESH, MISSING, State
 from assay.serve.watch.keeper import NAMES as STATES
-from assay.serve.web.bench import Bench, context_without_index
+from assay.serve.web.bench import Bench, Registration, context_without_index
 from assay.store.index import NoIndex, UnusableIndex
 
 Values = dict[str, Any]
@@ -50,8 +54,7 @@ def context(bench: Bench, request: requests.ContextQuery) -> Values | str:
     try:
         with bench.using() as repo:
             question = Task(repo, request.profile, "json", k, budget, task)
-            text = bench.remembered(repo, question.key(), lambda: (question.answer().render(),))[0]
-            return _with_missing(bench, repo, json.loads(text)) if bench.without(repo) else text
+            return _remembered(bench, repo, question.key(), lambda: question.answer().render())
     except (NoIndex, UnusableIndex):
         return context_without_index(bench, task, k, budget).render()
 
@@ -63,11 +66,15 @@ def why(bench: Bench, request: requests.WhyQuery) -> Values:
         return _with_missing(bench, repo, json_answers.why(request.task, profile, explanations))
 
 
-def search(bench: Bench, request: requests.SearchQuery) -> Values:
+def search(bench: Bench, request: requests.SearchQuery) -> Values | str:
     with bench.searching() as repo:
         settings = repo.configuration.search.but(k=request.k)
-        results = repo.search(request.query, settings.k, **request.arguments())
-        return _with_missing(bench, repo, json_answers.search(request.query, settings, repo.freshness().fresh, results))
+
+        def answer() -> str:
+            results = repo.search(request.query, settings.k, **request.arguments())
+            return _encoded(json_answers.search(request.query, settings, repo.freshness().fresh, results))
+
+        return _remembered(bench, repo, ("search", request, settings), answer)
 
 
 def ask(bench: Bench, request: requests.AskQuery) -> Values:
@@ -75,6 +82,16 @@ def ask(bench: Bench, request: requests.AskQuery) -> Values:
     with bench.searching() as repo:
         reply = repo.ask(request.question, threshold=request.threshold, **request.arguments())
         return _with_missing(bench, repo, json_answers.ask(reply, repo.freshness().fresh))
+
+
+def _remembered(bench: Bench, repo: Repository, question: Iterable[object], answer: Callable[[], str]) -> Values | str:
+    """Return an answer from the cache, or make and cache it; with `without` if repositories are left out."""
+    [text] = bench.remembered(repo, question, lambda: (answer(),))
+    return _with_missing(bench, repo, json.loads(text)) if bench.without(repo) else text
+
+
+def _encoded(answer: Values) -> str:
+    return msgspec.json.encode(answer).decode()
 
 
 def _with_missing(bench: Bench, repo: Repository, answer: Values) -> Values:
@@ -104,11 +121,11 @@ def symbols(bench: Bench, request: requests.SymbolsQuery) -> Values:
         return _with_missing(bench, repo, json_answers.symbols(request.pattern, matches, request.limit))
 
 
-def status(bench: Bench, request: Request) -> Values:
+def status(bench: Bench, request: Request) -> Values | str:
     """Return the status of a repository, or a list for several, including those without an index."""
     if not bench.multi_repo:
         with bench.using() as repo:
-            return json_answers.status(repo)
+            return _remembered(bench, repo, ("status",), lambda: _encoded(json_answers.status(repo)))
     rows = [_repository_status(label, member) for label, member in bench.members.items()]
     return {"repositories": rows, "ignored_settings": bench.ignored_settings}
 
@@ -159,6 +176,41 @@ def refresh(bench: Bench, request: Request) -> Values:
     for resident in bench.members.values():
         resident.look()
     return {"repositories": [str(resident.root) for resident in bench.members.values()]}
+
+
+def repositories(bench: Bench, request: Request) -> Values:
+    """List the served repositories, those included that were registered a moment ago."""
+    roots = {label: member.root for label, member in bench.members.items()}
+    if bench.registration:
+        roots = {root.label: root.path for root in bench.registration.registry.all()}
+    rows = []
+    for label, root in roots.items():
+        member = bench.members.get(label)
+        state = member.state if member else State(MISSING)
+        row = {"repository": label, "root": str(root), "state": state.name, "why": state.why}
+        rows.append(row | {"fresh": state.name == FRESH})
+    return {"repositories": rows}
+
+
+def register(bench: Bench, request: requests.RegisterCommand) -> Values:
+    """Register a repository inside a folder that the operator allows."""
+    registration = _registration(bench)
+    root = registration.registry.add(request.path, request.label, registration.allowed)
+    registration.changed()
+    return {"repository": root.label, "root": str(root.path)}
+
+
+def unregister(bench: Bench, request: requests.UnregisterCommand) -> Values:
+    registration = _registration(bench)
+    root = registration.registry.remove(request.label)
+    registration.changed()
+    return {"repository": root.label, "root": str(root.path)}
+
+
+def _registration(bench: Bench) -> Registration:
+    if bench.registration is None:
+        raise AssayError("this server was started with its repositories; assay serve --registered takes new ones")
+    return bench.registration
 
 
 ENDPOINTS = (
@@ -259,6 +311,31 @@ ENDPOINTS = (
         refresh,
         Request,
         (("repositories", "array"),),
+        changes=True,
+        role="admin",
+    ),
+    Endpoint(
+        "/api/repositories",
+        "The served repositories and the states of their indexes.",
+        repositories,
+        Request,
+        (("repositories", REPOSITORIES),),
+    ),
+    Endpoint(
+        "/api/register",
+        "Register a repository in a folder that the operator allows (`assay repositories add`). Needs the role admin.",
+        register,
+        requests.RegisterCommand,
+        (("repository", "string"), ("root", "string")),
+        changes=True,
+        role="admin",
+    ),
+    Endpoint(
+        "/api/unregister",
+        "Unregister a repository; its index stays (`assay repositories remove`). Needs the role admin.",
+        unregister,
+        requests.UnregisterCommand,
+        (("repository", "string"), ("root", "string")),
         changes=True,
         role="admin",
     ),

@@ -32,10 +32,12 @@ from assay.evaluate.compare import NotComparable
 from assay.evaluate.run_file import NoSuchRun
 from assay.rank.symbols import NoSuchSymbol
 from assay.serve.access import COOKIE, UNAUTHORIZED, Access
+from assay.serve.board import REQUESTS, Board
 from assay.serve.http import LARGEST_HEAD, serve
 from assay.serve.requests import Request as Question
 from assay.serve.requests import from_body, from_query
-from assay.serve.telemetry import METRICS_TYPE, Metrics, RequestRecord
+from assay.serve.telemetry import METRICS_TYPE, Metrics, RequestRecord, columns_of
+from assay.serve.tokens import Identity
 from assay.serve.web.api import ENDPOINTS, Endpoint, description
 from assay.serve.web.bench import Bench, NotFound, NotYet
 from assay.serve.web.pages import compare, runs, search, status
@@ -93,13 +95,13 @@ class Guard:
             nonlocal started, status
             if message["type"] == "http.response.start":
                 started, status = True, message["status"]
-                headers = MutableHeaders(scope=message)
+                answered = MutableHeaders(scope=message)
                 for name, value in _SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
+                    answered.setdefault(name, value)
             await send(message)
 
         try:
-            answer = self._refusal(scope) or self._health(scope["path"])
+            answer = self._refusal(scope, identity) or self._health(scope["path"])
             if answer is not None:
                 await answer(scope, receive, sending)
                 return
@@ -122,7 +124,7 @@ class Guard:
             return PlainTextResponse("ready\n") if self._is_ready() else PlainTextResponse("not ready\n", 503)
         return None
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _refusal(self, scope: Scope, identity: Identity | None) -> Response | None:
         """Return the error response of a request that is refused, else None."""
         headers, path = Headers(scope=scope), scope["path"]
         if _head_size(scope) > LARGEST_HEAD:
@@ -132,7 +134,6 @@ class Guard:
             return _error(403, "this server does not answer to that Host; start it with --allow-host NAME if it should")
         if not self._is_trusted_source(headers, host, scope):
             return _error(403, "requests from the pages of other sites are refused")
-        identity = self.access.identify(headers)
         if identity is None and not path.startswith(OPEN):
             if path.startswith(_API_PATHS):
                 return _error(401, UNAUTHORIZED, **{"WWW-Authenticate": "Bearer"})
@@ -194,17 +195,20 @@ class Busy(AssayError):
 
 
 class Workers:
-    """Bounded thread pool. A cancelled request leaves the queue; one that is running finishes."""
+    """Bounded thread pool. A cancelled request leaves the queue; one that is running finishes.
 
-    def __init__(self, threads: int = THREADS, most: int = MOST) -> None:
+    Requests are counted on the board: MOST limits those of all processes that share it.
+    """
+
+    def __init__(self, board: Board | None = None, threads: int = THREADS, most: int = MOST) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="assay-serve")
-        self._limit, self._pending = most, 0
+        self._board, self._limit = board or Board(), most
 
     async def run(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
-        if self._pending >= self._limit:
+        if self._board.total(REQUESTS) >= self._limit:
             raise Busy("too many requests at once; try again in a moment")
         loop = asyncio.get_running_loop()
-        self._pending += 1
+        self._board.row[REQUESTS] += 1
         future = self._pool.submit(function, *arguments)
 
         def ended(_: Future[Answer]) -> None:
@@ -215,7 +219,7 @@ class Workers:
         return await asyncio.wrap_future(future)
 
     def _release(self) -> None:
-        self._pending -= 1
+        self._board.row[REQUESTS] -= 1
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -239,14 +243,26 @@ _STATUS_CODES: dict[type[Exception], int] = {
     sqlite3.DatabaseError: 503,
 }
 _ROLES = {endpoint.path: endpoint.role for endpoint in ENDPOINTS}
+_PATHS = frozenset({*_ROLES, *(page.path for page in PAGES)})
 _YEAR = 31_536_000
 _log = logging.getLogger("assay.serve")
 
 
-def application(bench: Bench, access: Access) -> ASGIApp:
-    """Build the guarded ASGI application of pages, API, metrics, login and static files."""
-    work = Workers()
-    metrics = Metrics(frozenset({*_ROLES, *(page.path for page in PAGES)}))
+def board_columns() -> int:
+    """Return the number of columns of the board of this application."""
+    return columns_of(_PATHS)
+
+
+def application(
+    bench: Bench, access: Access, board: Board | None = None, started: float = 0.0, threads: int = THREADS
+) -> ASGIApp:
+    """Build the guarded ASGI application of pages, API, metrics, login and static files.
+
+    Several processes share the limits and metrics of a board; `started` is when the first of them did.
+    """
+    board = board or Board(columns=board_columns())
+    work = Workers(board, threads)
+    metrics = Metrics(_PATHS, board, started)
     routes = [
         *(
             Route(endpoint.path, _api_handler(endpoint, bench, work), methods=endpoint.methods)
@@ -391,15 +407,23 @@ async def _server_error(request: Request, error: Exception) -> Response:
 
 
 _IDLE_SECONDS = 10  # keep-alive between two requests of a connection
+STOP_SECONDS = 8  # for requests under way when the server stops: less than the 10 that container engines wait
 
 
-def run(app: ASGIApp, listening: socket.socket) -> None:
+def run(
+    app: ASGIApp,
+    listening: socket.socket,
+    board: Board | None = None,
+    on_start: Callable[[], object] = lambda: None,
+) -> None:
     """Serve the application until Ctrl-C or SIGTERM."""
     serve(
         app,
         listening,
+        board,
+        on_start,
         loop="asyncio",
         lifespan="off",
         timeout_keep_alive=_IDLE_SECONDS,
-        timeout_graceful_shutdown=3,
+        timeout_graceful_shutdown=STOP_SECONDS,
     )

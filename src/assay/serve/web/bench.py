@@ -6,10 +6,10 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from assay.core.packs import Heading, Ranked
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
 from assay.pack.context import Context
+from assay.serve.registry import Registry
 from assay.serve.telemetry import AuditLog
 from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook, Look, Match
@@ -30,6 +31,7 @@ from assay.system.inputs import read_json
 MOST_BYTES = 32_000_000  # of all cached answers; one may take up to an eighth
 
 CachedAnswer = tuple[str, ...]
+Roots = tuple[tuple[str, Path], ...]  # label and folder of every repository
 
 
 class AnswerCache:
@@ -76,6 +78,15 @@ class NotYet(AssayError):
 
 
 @dataclass(frozen=True)
+class Registration:
+    """Registered repositories, folders whose repositories requests may register, and what to call after a change."""
+
+    registry: Registry
+    allowed: Sequence[Path]
+    changed: Callable[[], object]
+
+
+@dataclass(frozen=True)
 class Bench:
     """Data sources of the web server. `using` leases a repository to the calling thread."""
 
@@ -83,7 +94,11 @@ class Bench:
     runs_file: Path  # sweeps are beside it
     audit: AuditLog | None = None
     store: str = ""  # address of a team's run store, which replaces the file
+    registration: Registration | None = None  # None: the repositories are those of the command line
     _answers: AnswerCache = field(default_factory=AnswerCache)
+    _first_look: Callable[[Roots], FirstLook] = field(
+        default_factory=lambda: lru_cache(1)(lambda roots: FirstLook(dict(roots)))
+    )
 
     @property
     def members(self) -> Mapping[str, Resident]:
@@ -112,7 +127,7 @@ class Bench:
     @property
     def ignored_settings(self) -> list[str]:
         """Settings of assay.toml ignored because the user has not trusted them."""
-        return self.resident.own().ignored_settings
+        return self.resident.own().ignored_settings if self.members else []
 
     @property
     def building(self) -> str:
@@ -126,14 +141,13 @@ class Bench:
         """Return label → progress of the repositories missing from `repo` because they have no index yet."""
         return {label: resident.state.building for label, resident in self.members.items() if label not in repo.members}
 
-    @cached_property
-    def _first_look(self) -> FirstLook:
-        return FirstLook({label: resident.root for label, resident in self.members.items()})
-
     def first_look(self, task: str) -> Look:
         """Run an index-free search. Raises NotYet if no files can be listed."""
+        roots = tuple((label, resident.root) for label, resident in self.members.items())
+        if not roots:
+            raise NotYet(self.resident.state.why)
         try:
-            return self._first_look.look(task)
+            return self._first_look(roots).look(task)
         except (AssayError, OSError) as error:  # usually the folder is gone; it may come back
             raise NotYet(str(error)) from None
 

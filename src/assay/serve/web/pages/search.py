@@ -66,7 +66,7 @@ def show(bench: Bench, request: SearchPage) -> Shown:
         return Shown(task[:60], join([_search_form(task, view_name), view.show(bench, request)]))
     except (NoIndex, UnusableIndex):
         fallback = _render_progress(bench)
-        if task:
+        if task and bench.members:
             fallback = replace(fallback, body=join([fallback.body, _render_first_look(bench, task)]))
     except NotYet as error:
         fallback = Shown("", empty("Nearly ready", f"{error}. This page reloads by itself."), _RELOAD_SECONDS)
@@ -83,6 +83,8 @@ def detail(bench: Bench, request: ResultPage) -> Shown:
 
 def _render_progress(bench: Bench) -> Shown:
     """Render the progress of every missing index."""
+    if not bench.members:
+        return Shown("", empty("No repository yet", bench.resident.state.why), _RELOAD_SECONDS)
     parts = [waiting(resident.state, label) for label, resident in bench.members.items()]
     return Shown("", join(part.body for part in parts), max(part.again for part in parts))
 

@@ -42,7 +42,7 @@ def show(bench: Bench, request: Request) -> Shown:
         [shown] = [_render_index(resident, "") for resident in bench.members.values()]
         return Shown("Index", join([_render_heading(bench), shown.body]), shown.again)
     blocks = [(label, resident, _render_index(resident, label)) for label, resident in bench.members.items()]
-    again = max(shown.again for _, _, shown in blocks)
+    again = max((shown.again for _, _, shown in blocks), default=0)
     return Shown("Index", join([_render_heading(bench), *(_render_section(*block) for block in blocks)]), again)
 
 
