@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from assay.errors import AssayError
 
-_prepared = 0
+_entered = 0
 
 
-def prepare() -> None:
-    global _prepared
-    _prepared += 1
+@contextmanager
+def session(log: Path) -> Iterator[None]:
+    global _entered
+    _entered += 1
+    _write(log, f"enter {os.getpid()}")
+    yield
+    _write(log, f"leave {os.getpid()}")
 
 
-def times_prepared() -> tuple[int, int]:
-    """Return the process and how often it was prepared."""
-    return os.getpid(), _prepared
+def _write(log: Path, line: str) -> None:
+    with log.open("a") as file:
+        file.write(f"{line}\n")
+
+
+def times_entered() -> tuple[int, int]:
+    """Return the process and how many sessions it has entered."""
+    return os.getpid(), _entered
 
 
 def square(number: int) -> int:

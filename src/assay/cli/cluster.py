@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from assay.cli.common import Bar
 from assay.core.progress import Report
 from assay.errors import AssayError
 from assay.system.cluster import ClusterSettings
-from assay.system.executor import UnitFailed, open_executor
+from assay.system.executor import UnitFailed, open_executor, require_folder
 
 
 def index_on_cluster(
@@ -36,8 +35,7 @@ def index_elsewhere(
     label: str, root: Path, index_dir: Path, rebuild: bool, anywhere: bool
 ) -> tuple[Report, str | None]:
     """Index a repository in a worker; return the report and the name of the current generation."""
-    if not root.is_dir():
-        raise AssayError(f"{root}: no such folder on {platform.node()}; workers need it at the same path")
+    require_folder(root)
     with Repository(root, index_dir) as repository:
         return repository.refresh(rebuild=rebuild, anywhere=anywhere), repository.home.named()
 
