@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,10 @@ from assay.cli.cluster import check_outcome, index_elsewhere
 from assay.config.cluster import choose_cluster
 from assay.core.progress import Report
 from assay.errors import AssayError
+from assay.evaluate.fan_out import Opening, _worker_session
+from assay.system.cluster import ClusterSettings, connect
+from assay.system.executor import UnitFailed
+from support import units
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.dask_processes import DaskProcesses, dask_processes, kill, until
 from support.processes import children
@@ -97,6 +103,7 @@ def without_clock(value: Any) -> Any:
     if isinstance(value, dict):
         changing = (
             "run_id",
+            "created",
             "latency",
             "timestamp",
             "sweep_id",
@@ -199,6 +206,77 @@ def test_an_interrupt_ends_the_command_and_every_process_of_a_local_cluster(tmp_
     assert client.returncode == 130, errors.decode()
     assert errors == b"assay: interrupted; completed work is kept\n"
     until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+# --- runs
+
+
+def write_corpus(bench: Workbench) -> None:
+    words = ("boat", "crane", "pump", "valve", "wheel")
+    for number in range(30):
+        word = words[number % len(words)]
+        code = f'def {word}_{number}(size):\n    """The {word} number {number}."""\n    return size\n'
+        bench.write(f"shop/{word}{number}.py", code)
+    bench.golden(
+        {"id": f"q{n}", "question": f"the {words[n % 5]} number {n}", "expected_symbols": [f"{words[n % 5]}_{n}"]}
+        for n in range(30)
+    )
+    assert assay(bench.folder, "index", ".").code == DONE
+
+
+def test_a_run_on_a_cluster_gives_the_figures_and_hits_of_this_process(tmp_path: Path, dask: DaskProcesses) -> None:
+    bench = Workbench(tmp_path)
+    write_corpus(bench)
+    arguments = ("run", "--golden", "golden.jsonl", "--system", "assay", "--matching", "strict")
+    here = bench.json(*arguments)
+    there = bench.json(*arguments, "--cluster", dask.address)
+    assert without_clock(there) == without_clock(here)
+    assert there["run_id"] != here["run_id"]
+
+
+def test_a_run_whose_scheduler_was_killed_is_resumed_with_the_queries_that_were_not_answered(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path / "bench")
+    bench.questions(40)
+    spec = bench.script(
+        "open(here + '/asked', 'a').write(query + '\\n'); time.sleep(0.1); print(json.dumps(['d' + query.split()[-1]]))"
+    )
+    log, runs = bench.folder / "asked", bench.folder / ".assay/runs.db"
+
+    def stored() -> int:
+        with closing(sqlite3.connect(runs)) as connection, suppress(sqlite3.OperationalError):
+            return int(connection.execute("SELECT count(*) FROM eval_query_results").fetchone()[0])
+        return 0
+
+    with dask_processes(tmp_path, workers=1) as processes:
+        command = [*COMMAND, "eval", "run", "--golden", "golden.jsonl", "--system", spec, "--root", "."]
+        client = subprocess.Popen(
+            [*command, "--cluster", processes.address], cwd=bench.folder, env=ENVIRONMENT, stderr=subprocess.PIPE
+        )
+        until(lambda: runs.exists() and stored())
+        assert processes.scheduler is not None
+        kill(processes.scheduler)
+        _, errors = client.communicate(timeout=60)
+    assert client.returncode == COULD_NOT_RUN
+    assert b"connection to the scheduler is lost" in errors
+    before = stored()
+    assert 8 <= before < 40
+    log.write_text("")
+    with dask_processes(tmp_path, workers=1) as processes:
+        done = bench.eval("run", "--resume", "latest", "--system", spec, "--cluster", processes.address)
+    assert done.code == DONE, done.err
+    assert stored() == 40
+    assert len(log.read_text().splitlines()) == 40 - before
+
+
+def test_a_worker_whose_index_is_another_one_answers_nothing(tmp_path: Path, dask: DaskProcesses) -> None:
+    bench = Workbench(tmp_path)
+    write_corpus(bench)
+    opening = Opening("assay", 60.0, tmp_path, None, tmp_path)
+    session = partial(_worker_session, opening, {"index_fingerprint": "another"})
+    with connect(ClusterSettings(dask.address), session) as cluster:
+        [(_, outcome)] = cluster.map_units(units.square, [(2,)])
+    assert isinstance(outcome, UnitFailed)
+    assert re.search(r"assay is another system on \S+: .*index_fingerprint.* differ", outcome.message)
 
 
 def test_tuning_on_a_cluster_gives_the_figures_of_this_process(tmp_path: Path, dask: DaskProcesses) -> None:
