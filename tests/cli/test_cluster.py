@@ -28,7 +28,9 @@ from assay.system.executor import UnitFailed
 from support import units
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.dask_processes import DaskProcesses, dask_processes, kill, until
+from support.language_tools import Tools
 from support.processes import children
+from support.repository import Repository as Sample
 from support.workbench import COULD_NOT_RUN, DONE, Workbench
 
 pytest.importorskip("distributed", reason="needs the extra 'cluster'")
@@ -93,6 +95,38 @@ def test_a_worker_that_does_not_see_the_folder_is_an_error(tmp_path: Path) -> No
         index_elsewhere("a", tmp_path / "missing", tmp_path / "missing/.assay", False, False)
     other_disk = check_outcome(Repository(tmp_path), (Report("full"), "000007"))
     assert "indexed by a worker, but not here" in str(other_disk)
+
+
+def test_repositories_are_enriched_by_the_tools_of_workers_with_the_edges_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Tools(tmp_path / "bin", monkeypatch).add_server()
+    monkeypatch.setitem(ENVIRONMENT, "PATH", os.environ["PATH"])
+    roots = write_repositories(tmp_path, 2)
+    other = [Path(shutil.copytree(root, tmp_path / "other" / root.name)) for root in roots]
+    for folders in (roots, other):
+        assert assay(tmp_path, "index", *folders).code == DONE
+    with dask_processes(tmp_path, workers=1) as processes:
+        done = assay(tmp_path, "enrich", *roots, "--cluster", processes.address, "--format", "json")
+    assert done.code == DONE, done.err
+    assert assay(tmp_path, "enrich", *other, "--format", "json").code == DONE
+    assert [row["runs"][0]["answered"] for row in done.json["repositories"]] == [3, 3]
+    assert [content(root) for root in roots] == [content(root) for root in other]
+
+
+def test_a_golden_set_mined_on_a_cluster_is_that_of_this_process(tmp_path: Path, dask: DaskProcesses) -> None:
+    history = Sample(tmp_path / "project")
+    history.root.mkdir()
+    history.git("init", "-q")
+    for number in range(70):
+        history.write("loader.py", f"def load(path):\n    return open(path).read({number})\n")
+        word = f"{'bdfgklmnpr'[number // 10]}a{'bdfgklmnpr'[number % 10]}"
+        history.commit(f"Read the setting {word} of a configuration file")
+    for name, more in {"here": (), "there": ("--cluster", dask.address)}.items():
+        done = assay(history.root, "eval", "mine", "-o", tmp_path / f"{name}.jsonl", *more)
+        assert done.code == DONE, done.err
+    assert (tmp_path / "there.jsonl").read_bytes() == (tmp_path / "here.jsonl").read_bytes()
+    assert len((tmp_path / "here.jsonl").read_text().splitlines()) == 69  # the first commit adds the file
 
 
 # --- sweeps

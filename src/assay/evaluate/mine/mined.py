@@ -14,6 +14,8 @@ from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.git import Git
 from assay.languages.conventions import is_test_path
+from assay.system.cluster import ClusterSettings
+from assay.system.executor import Session
 from assay.text.prose import LEADING, tidy, without_ids, without_trailers
 
 
@@ -33,6 +35,8 @@ class Options:
     strip_names: bool = False
     include_tests: bool = False
     jobs: int = 1  # processes that read commits
+    cluster: ClusterSettings | None = None  # whose workers read commits instead
+    session: Session | None = None  # held open by each of them
     held_out: bool = False  # tag docstring queries whose doc comment must be hidden from the index
 
 
