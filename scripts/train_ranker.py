@@ -19,7 +19,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +30,14 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
 from task_corpus import Corpus, Judged, bench_corpora, corpora  # noqa: E402
 
+from assay.config.cluster import choose_cluster  # noqa: E402
 from assay.rank.arrays import Floats  # noqa: E402
 from assay.rank.engine import Engine  # noqa: E402
 from assay.rank.features import FEATURES, matrix  # noqa: E402
 from assay.rank.profile import PROFILES, with_settings  # noqa: E402
 from assay.rank.ranker import FORMAT, MODELS, TreeModel  # noqa: E402
+from assay.system.cluster import ClusterSettings  # noqa: E402
+from assay.system.executor import UnitFailed, open_executor, require_folder  # noqa: E402
 
 TARGET = ROOT / "src/assay/rank" / MODELS["tasks"]
 FOLDS = 8
@@ -78,6 +80,7 @@ class Task:
 
 def described(corpus: Corpus) -> list[Task]:
     """Return the candidates of a repository's tasks, as the ranker meets them."""
+    require_folder(corpus.root)
     profile = with_settings(
         PROFILES["default"], "candidates", {"ranker": 0.0, "overload": 1, "namesake": 1, "reorder": 0.0}, "train"
     )
@@ -90,6 +93,18 @@ def described(corpus: Corpus) -> list[Task]:
         values = matrix(candidates, NAMES).astype(np.float32)
         tasks.append(Task(values, Judged.of(chosen, task), tuple((item.path, item.symbol) for item in chosen)))
     return tasks
+
+
+def describe_all(chosen: Sequence[Corpus], jobs: int, cluster: ClusterSettings | None) -> dict[str, list[Task]]:
+    """Return the candidates of all tasks by repository, computed in other processes: a repository is a unit of work."""
+    tasks = {}
+    with open_executor(max(2, jobs), cluster) as executor:
+        assert executor is not None
+        for (corpus,), rows in executor.map_units(described, [(corpus,) for corpus in chosen]):
+            if isinstance(rows, UnitFailed):
+                raise SystemExit(f"{corpus.name}: {rows.message}")
+            tasks[corpus.name] = rows
+    return {corpus.name: tasks[corpus.name] for corpus in chosen}
 
 
 # training
@@ -269,6 +284,10 @@ def main() -> None:
     parser.add_argument("--ablation", action="store_true", help="figures without each group of features")
     parser.add_argument("--quick", action="store_true", help="half the folds and rounds; only with --only-evaluate")
     parser.add_argument("--confidence", type=Path, metavar="FILE", help="write the cases that fit_confidence.py fits")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that compute features; default: 2")
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", default="none", help="Dask workers that do instead, with benchmarks/ on PYTHONPATH"
+    )
     given = parser.parse_args()
     if given.quick:
         if not given.only_evaluate:
@@ -276,10 +295,7 @@ def main() -> None:
         hurry()
     assert set(NAMES) <= set(FEATURES)
     chosen = [*corpora(given.work, ("train", "development")), *bench_corpora(given.bench_tasks, given.bench_clones)]
-    with Pool(2) as pool:
-        tasks = {
-            corpus.name: rows for corpus, rows in zip(chosen, pool.map(described, chosen, chunksize=1), strict=True)
-        }
+    tasks = describe_all(chosen, given.jobs, choose_cluster(given.cluster))
     print("| | split | P@10 | strict R@10 | MRR | candidate recall |\n|---|---|---|---|---|---|")
     report("left out", chosen, left_out(chosen, tasks))
     if given.confidence:
