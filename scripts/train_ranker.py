@@ -286,7 +286,10 @@ def main() -> None:
     parser.add_argument("--confidence", type=Path, metavar="FILE", help="write the cases that fit_confidence.py fits")
     parser.add_argument("--jobs", type=int, default=2, help="processes that compute features; default: 2")
     parser.add_argument(
-        "--cluster", metavar="ADDRESS", default="none", help="Dask workers that do instead, with benchmarks/ on PYTHONPATH"
+        "--cluster",
+        metavar="ADDRESS",
+        default="none",
+        help="Dask workers that do instead, with benchmarks/ on PYTHONPATH",
     )
     given = parser.parse_args()
     if given.quick:

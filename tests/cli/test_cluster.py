@@ -97,6 +97,81 @@ def test_a_worker_that_does_not_see_the_folder_is_an_error(tmp_path: Path) -> No
     assert "indexed by a worker, but not here" in str(other_disk)
 
 
+@pytest.fixture
+def origins(tmp_path: Path) -> list[str]:
+    """Two repositories, by address."""
+    for name in ("shop", "bank"):
+        origin = Sample(tmp_path / "origins" / f"{name}.git")
+        origin.root.mkdir(parents=True)
+        origin.git("init", "-q", "-b", "main")
+        origin.write("code.py", f"def open_{name}():\n    pass\n")
+        origin.commit(f"Open the {name}")
+        origin.git("tag", "-a", "v1", "-m", "first")
+        origin.write("more.py", f"def close_{name}():\n    pass\n")
+        origin.commit(f"Close the {name}")
+    return [f"file://{tmp_path}/origins/{name}.git" for name in ("shop", "bank")]
+
+
+def test_git_addresses_are_cloned_by_workers_into_their_cache_and_published(
+    tmp_path: Path, origins: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexed = ("index", *origins, "--format", "json")
+    monkeypatch.setitem(ENVIRONMENT, "ASSAY_CACHE_DIR", str(tmp_path / "here"))
+    here = assay(tmp_path, *indexed)
+    assert here.code == DONE, here.err
+    with dask_processes(tmp_path) as processes:
+        processes.start_worker(ASSAY_CACHE_DIR=str(tmp_path / "worker"))
+        there = assay(tmp_path, *indexed, "--publish", "published", "--cluster", processes.address)
+        assert there.code == DONE, there.err
+        first = assay(tmp_path, "index", f"{origins[0]}#v1", "--cluster", processes.address)
+        missing = assay(tmp_path, "index", f"{origins[0]}x", origins[1], "--cluster", processes.address)
+    rows = {row["repository"]: row for row in there.json["repositories"]}
+    assert list(rows) == ["shop", "bank"]
+    for row in here.json["repositories"]:
+        other = rows[row["repository"]]
+        assert Path(other["root"]).is_relative_to(tmp_path / "worker/repositories")
+        assert other["commit"] == row["commit"]
+    assert rows["shop"]["published"] == f"{tmp_path}/published/shop"
+    # the index of the same commit, wherever it was made
+    shop = Path(next(row["root"] for row in here.json["repositories"] if row["repository"] == "shop"))
+    assert assay(shop, "pull", tmp_path / "published/shop", "--root", ".").code == DONE
+    assert "open_shop" in assay(shop, "symbols", "open_shop", "--root", ".").out
+    # another revision updates the same clone
+    assert first.code == DONE, first.err
+    assert rows["shop"]["root"] in first.out
+    assert not (Path(rows["shop"]["root"]) / "more.py").exists()
+    # one address that cannot be read costs only itself
+    assert missing.code == COULD_NOT_RUN
+    assert "shop.gitx: cannot be read" in missing.err
+    assert "up to date" in missing.out
+
+
+def test_an_index_of_a_clone_is_that_of_a_folder(
+    tmp_path: Path, origins: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "ASSAY_CACHE_DIR", str(tmp_path / "cache"))
+    done = assay(tmp_path, "index", origins[0], "--format", "json")
+    assert done.code == DONE, done.err
+    folder = Path(done.json["repositories"][0]["root"])
+    subprocess.run(["git", "clone", "-q", origins[0], tmp_path / "folder"], check=True)
+    assert assay(tmp_path, "index", tmp_path / "folder").code == DONE
+    assert content(folder) == content(tmp_path / "folder")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["ext::sh", "."], "clone by https"),
+        ([".", "--publish", "x"], "--publish is for git addresses"),
+        (["file:///srv/x.git", "file:///srv/x.git#v1"], "given twice"),
+    ],
+)
+def test_what_index_refuses_about_addresses(tmp_path: Path, arguments: list[str], says: str) -> None:
+    done = assay(tmp_path, "index", *arguments)
+    assert done.code == COULD_NOT_RUN
+    assert says in done.err
+
+
 def test_repositories_are_enriched_by_the_tools_of_workers_with_the_edges_of_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

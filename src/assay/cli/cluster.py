@@ -49,9 +49,7 @@ def enrich_on_cluster(
         yield label, check_outcome(members[label], outcome)
 
 
-def enrich_elsewhere(
-    label: str, root: Path, index_dir: Path, options: EnrichOptions
-) -> tuple[Enriched, str | None]:
+def enrich_elsewhere(label: str, root: Path, index_dir: Path, options: EnrichOptions) -> tuple[Enriched, str | None]:
     """Enrich a repository in a worker; return the result and the name of the current generation."""
     require_folder(root)
     with Repository(root, index_dir) as repository:

@@ -85,9 +85,7 @@ def _worker_session(opening: Opening, description: dict[str, Any]) -> Iterator[N
         require_folder(folder)
     with (
         chdir(opening.folder),
-        closing(
-            open_system(opening.spec, timeout=opening.timeout, root=opening.root, corpus=opening.corpus)
-        ) as system,
+        closing(open_system(opening.spec, timeout=opening.timeout, root=opening.root, corpus=opening.corpus)) as system,
     ):
         system.index()
         ours = describe_system(system)

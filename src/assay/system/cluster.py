@@ -226,13 +226,14 @@ class Cluster(Executor):
         """Let the workers of another cluster leave their sessions; `connect` closes what it has opened."""
         if self._session is None or self._ends_workers or self._client.status != "running":
             return
-        from distributed import fire_and_forget
-
+        distributed: Any = importlib.import_module("distributed")
         with suppress(WorkersLost):
             for number, worker in enumerate(self._ask(self._client.nthreads)):
                 key = f"assay-end-{self._id}-{number}"
                 # not awaited: a worker may still be busy with a unit that was cancelled
-                fire_and_forget(self._ask(self._client.submit, _end_session, self._id, key=key, workers=[worker]))
+                distributed.fire_and_forget(
+                    self._ask(self._client.submit, _end_session, self._id, key=key, workers=[worker])
+                )
 
     def _ask(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         try:

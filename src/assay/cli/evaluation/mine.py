@@ -127,9 +127,7 @@ def mine_command(
     """
     _check(sources, output, at, held_out)
     split_point = cut(at) if at else ""
-    chosen_options = Options(
-        **choices, cluster=choose_cluster(cluster), session=parsing, held_out=held_out is not None
-    )
+    chosen_options = Options(**choices, cluster=choose_cluster(cluster), session=parsing, held_out=held_out is not None)
     mined = _mine(find_root(root), tuple(dict.fromkeys(sources)), chosen_options)
     queries = [query for source in mined.values() for query in source.queries]
     if size:

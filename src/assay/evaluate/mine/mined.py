@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.core.cautions import Caution
 from assay.core.golden import GoldenQuery
@@ -14,9 +15,11 @@ from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.git import Git
 from assay.languages.conventions import is_test_path
-from assay.system.cluster import ClusterSettings
-from assay.system.executor import Session
 from assay.text.prose import LEADING, tidy, without_ids, without_trailers
+
+if TYPE_CHECKING:
+    from assay.system.cluster import ClusterSettings
+    from assay.system.executor import Session
 
 
 @dataclass(frozen=True, slots=True)
