@@ -72,7 +72,9 @@ def test_addresses_of_the_safe_transports_are_taken(text: str, expected: GitAddr
     assert expected.name == "shop"
 
 
-@pytest.mark.parametrize("text", ["shop", "./a@b", "label=/srv/x", "C:\\code", "/srv/git@host", "-oX@host:x", "a b@c:d"])
+@pytest.mark.parametrize(
+    "text", ["shop", "./a@b", "label=/srv/x", "C:\\code", "/srv/git@host", "-oX@host:x", "a b@c:d"]
+)
 def test_folders_and_options_are_no_addresses(text: str) -> None:
     assert not is_address(text)
 
@@ -122,7 +124,9 @@ def test_ssh_is_started_without_a_terminal_as_the_user_configured_it(
 ) -> None:
     ssh = tmp_path / "bin/ssh"
     ssh.parent.mkdir()
-    ssh.write_text('#!/bin/sh\nif ( : < /dev/tty ) 2> /dev/null; then exit 3; fi\nfor last; do :; done\nexec sh -c "$last"\n')
+    ssh.write_text(
+        '#!/bin/sh\nif ( : < /dev/tty ) 2> /dev/null; then exit 3; fi\nfor last; do :; done\nexec sh -c "$last"\n'
+    )
     ssh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{ssh.parent}{os.pathsep}{os.environ['PATH']}")
     address = parse_address(f"git@example.com:{origin.root}")
