@@ -92,15 +92,15 @@ def _joined(repeats: Sequence[dict[str, Any]], name: str) -> Any:
 
 def copy_clones(sources: Sequence[Path], target: Path, count: int, largest: int) -> list[Path]:
     """Copy the smallest clones with enough files, without their history and their index; return them by size."""
-    clones = []
+    clones = {}
     for clone in (path.parent for source in sources for path in sorted(source.glob("*/.git"))):
         files = sum(len(names) for folder, _, names in os.walk(clone) if f"{os.sep}." not in folder)
         if _SMALLEST <= files <= largest:
-            clones.append((files, clone))
+            clones[clone.name] = (files, clone)
     leave = shutil.ignore_patterns(".git", ".assay")
     return [
         Path(shutil.copytree(clone, target / clone.name, symlinks=True, ignore=leave))
-        for _, clone in sorted(clones)[:count]
+        for _, clone in sorted(clones.values())[:count]
     ]
 
 
@@ -109,10 +109,9 @@ def golden_of(root: Path) -> GoldenSet:
     with Repository(root) as repository:
         repository.refresh()
         symbols, _ = repository.index.export()
-        names = sorted(
-            {str(row[0]).rpartition("::")[2] for row in symbols if "." not in str(row[0]).rpartition("::")[2]}
-        )
-    chosen = [name for name in names if len(name) > _LONG_NAME][:: max(1, len(names) // _QUERIES)][:_QUERIES]
+        names = sorted({str(row[0]).rpartition("::")[2].rpartition(".")[2] for row in symbols})
+    long = [name for name in names if len(name) > _LONG_NAME]
+    chosen = long[:: max(1, len(long) // _QUERIES)][:_QUERIES]
     queries = [
         GoldenQuery(f"q{number}", " ".join(re.findall(r"[A-Za-z][a-z]+", name)) or name, (Expected(name),))
         for number, name in enumerate(chosen)

@@ -62,3 +62,12 @@ def die(number: int) -> int:
     if number == 3:
         os.kill(os.getpid(), 9)
     return number
+
+
+def hog(number: int, size: int) -> int:
+    """Use memory until the process is ended; the first unit only."""
+    if number == 0:
+        kept = bytearray(b"x") * size
+        time.sleep(60)
+        return len(kept)
+    return number

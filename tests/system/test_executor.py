@@ -133,6 +133,16 @@ def test_a_unit_that_kills_its_workers_costs_only_itself() -> None:
     assert outcomes == {number: number for number in (0, 1, 2, 4, 5)}
 
 
+def test_a_worker_above_its_memory_limit_is_restarted_and_its_unit_fails_with_a_reason() -> None:
+    settings = ClusterSettings("local:1", memory="400 MB")
+    with mock.patch("assay.system.cluster._ALLOWED_FAILURES", 0), connect(settings) as cluster:
+        outcomes = {
+            n: outcome for (n, _), outcome in cluster.map_units(units.hog, [(n, 500_000_000) for n in range(3)])
+        }
+    assert outcomes.pop(0) == UnitFailed("its workers were killed, again and again, perhaps out of memory")
+    assert outcomes == {1: 1, 2: 2}
+
+
 def test_a_lost_scheduler_ends_the_work_with_an_error_that_says_how_to_go_on(tmp_path: Path) -> None:
     with dask_processes(tmp_path, workers=1) as processes, connect(ClusterSettings(processes.address)) as cluster:
         outcomes = cluster.map_units(units.log_start, [(tmp_path, n, 0.1) for n in range(50)])

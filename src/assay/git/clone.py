@@ -71,7 +71,8 @@ def update(address: GitAddress, commit: str, folder: Path) -> None:
     _require(address, folder, ["init", "--quiet", *(["--object-format=sha256"] if len(commit) == 64 else [])])
     (folder / ".git/info").mkdir(exist_ok=True)
     (folder / ".git/info/attributes").write_text(_ATTRIBUTES)
-    fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--force"]
+    # --progress: git writes often, and so ends when this process is killed and nobody reads
+    fetch = ["fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--force"]
     _require(address, folder, [*fetch, "--", address.url, f"{commit}:{_BRANCH}"])
     _require(address, folder, ["checkout", "--quiet", "--force", "--detach", commit, "--"])
 

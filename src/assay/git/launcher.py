@@ -209,6 +209,8 @@ _TRANSFER_SETTINGS = (
     "init.templateDir=",
     "fetch.recurseSubmodules=false",
     "fetch.writeCommitGraph=false",
+    "http.lowSpeedLimit=1000",  # bytes per second, below which a server is given up
+    "http.lowSpeedTime=60",
     "advice.detachedHead=false",
 )
 
