@@ -36,6 +36,7 @@ _REFRESH_SECONDS = 2.0  # between counts of the workers
 _IDLE_SECONDS = 60.0  # without any worker, before giving up: a manager of workers may be starting new ones
 _ALLOWED_FAILURES = 3  # workers of a local cluster that a unit may lose, as is the default of Dask schedulers
 _CLOSE_SECONDS = 5.0  # for a local cluster to end; its processes are killed after that
+_WORKER_PROCESS = "Dask Worker"  # how Dask names the processes of its workers
 # of the workers of a local cluster. Dask's default also sets MALLOC_TRIM_THRESHOLD_, with which glibc maps and unmaps the
 # memory of each larger array: a seventh of the time of a query
 _LOCAL_ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -314,7 +315,7 @@ def _start_local(distributed: Any, dask: Any, settings: ClusterSettings, number:
         dashboard_address=None, scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}, local_directory=scratch,
         silence_logs=logging.CRITICAL, **memory,
     )  # fmt: skip
-    opened.callback(workers.close, timeout=_CLOSE_SECONDS)
+    opened.callback(_end, workers)
     # results come from the workers, not through the scheduler
     return distributed.Client(workers, timeout=_CONNECT_SECONDS, set_as_default=False, direct_to_workers=True)
 
@@ -349,7 +350,19 @@ def _close(client: Any) -> None:
     futures = list(client.futures)
     if client.status == "running" and futures:
         client.cancel(futures, force=True)
-    client.close(timeout=_CLOSE_SECONDS)
+    with suppress(TimeoutError):  # a scheduler that does not answer
+        client.close(timeout=_CLOSE_SECONDS)
+
+
+def _end(workers: Any) -> None:
+    """End a local cluster; kill the processes of one that takes too long, as on a busy machine."""
+    before = multiprocessing.active_children()
+    try:
+        workers.close(timeout=_CLOSE_SECONDS)
+    except TimeoutError:
+        for child in before:
+            if child.name.startswith(_WORKER_PROCESS):
+                child.kill()
 
 
 def _first_line(error: Exception) -> str:
