@@ -38,7 +38,7 @@ _ALLOWED_FAILURES = 3  # workers of a local cluster that a unit may lose, as is 
 _CLOSE_SECONDS = 5.0  # for a local cluster to end; its processes are killed after that
 _WORKER_PROCESS = "Dask Worker"  # how Dask names the processes of its workers
 # of the workers of a local cluster. Dask's default also sets MALLOC_TRIM_THRESHOLD_, with which glibc maps and unmaps the
-# memory of each larger array: a seventh of the time of a query
+# memory of each larger array
 _LOCAL_ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 # package → number of version parts that must be equal: pickled data, results and messages depend on them
 _COMPARED = {"numpy": 1, "msgspec": 1, "distributed": 3}
