@@ -1,11 +1,14 @@
 """Executors compared: the local pool and Dask, each with one and with two workers, in one run.
 
-    python benchmarks/cluster.py [--repositories 24] [--configurations 32] [--repeat 1] [--json FILE]
+    python benchmarks/cluster.py [--clones DIR …] [--repositories 24] [--configurations 32] [--repeat 3] [--json FILE]
 
-Indexes generated repositories, and sweeps configurations of the ranking over one of them. Workers have started, and
-have imported assay, before the clock does; the time to start them is a column of its own. Ratios are times relative to
-the local pool with the same number of workers: the overhead of Dask. Digests cover every file of the indexes but the
-clock, and the hits of every query of every configuration; they must be equal for all executors.
+Indexes repositories, and sweeps configurations of the ranking over one of them. Repositories are copies of the clones
+in DIR, without their history, each of 40 to --files files, smallest first; without DIR they are generated, and tiny.
+Workers have started, and have imported assay, before the clock does; the time to start them is a column of its own.
+Executors alternate; ratios are those to the local pool with the same number of workers in the same round, the median
+of all rounds: of CPU time, which includes all processes of the executor and this one, and of wall time. Digests cover
+every file of the indexes but the clock, and the hits of every query of every configuration; they must be equal for all
+executors. CPU time is read from /proc: Linux only.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import sqlite3
 import statistics
@@ -38,43 +42,81 @@ from assay.system.executor import Executor, LocalPool, UnitFailed
 _WORDS = ("order", "invoice", "customer", "payment", "shipment", "stock", "price", "basket")
 _FILES = 30  # of a repository
 _QUERIES = 25
+_LONG_NAME = 8  # characters: shorter names say too little for a query
+_SMALLEST = 40  # files of a clone
 _CLOCK = ("indexed_at", "seconds")  # facts of an index that depend on more than the repository
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--clones", type=Path, action="append", default=[], metavar="DIR")
+    parser.add_argument("--files", type=int, default=400, help="of a clone, at most")
     parser.add_argument("--repositories", type=int, default=24)
     parser.add_argument("--configurations", type=int, default=32)
-    parser.add_argument("--repeat", type=int, default=1, help="the median counts")
+    parser.add_argument("--repeat", type=int, default=1, help="rounds; medians count")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     kinds = [(kind, workers) for workers in (1, 2) for kind in ("pool", "dask")]
     with tempfile.TemporaryDirectory(prefix="assay-benchmark-") as scratch:
-        roots = [write_repository(Path(scratch) / f"repository{n}", n) for n in range(options.repositories)]
+        folder = Path(scratch)
+        roots = copy_clones(options.clones, folder, options.repositories, options.files)
+        if not options.clones:
+            roots = [write_repository(folder / f"repository{n}", n) for n in range(options.repositories)]
+        golden = golden_set() if not options.clones else golden_of(roots[-1])
         # rounds, so that a busy minute of the machine does not hit one executor alone
         rounds = [
-            [measure(kind, workers, roots, options.configurations) for kind, workers in kinds]
+            [measure(kind, workers, roots, golden, options.configurations) for kind, workers in kinds]
             for _ in range(options.repeat)
         ]
-    rows = [with_medians(repeats) for repeats in zip(*rounds, strict=True)]
+    rows = [with_medians(repeats) for repeats in zip(*map(with_ratios, rounds), strict=True)]
     facts = {"cores": os.cpu_count(), "machine": platform.machine(), "load": os.getloadavg()[0]}
-    report = {**facts, **vars(options), "json": None, "rows": with_ratios(rows), "equal": are_equal(rows)}
+    choices = {name: value for name, value in vars(options).items() if name not in ("json", "clones")}
+    report = {**facts, **choices, "repositories": len(roots), "rows": rows, "equal": are_equal(rows)}
     print_report(report)
     if options.json:
         options.json.write_text(json.dumps(report, indent=2) + "\n")
 
 
 def with_medians(repeats: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return one row for several runs of an executor: median times, and all digests."""
+    """Return one row for several runs of an executor: median figures, and all digests."""
     return {
-        name: statistics.median(row[name] for row in repeats) if name.endswith("_seconds") else _joined(repeats, name)
-        for name in repeats[0]
+        name: _joined(repeats, name) if isinstance(value, str) else statistics.median(row[name] for row in repeats)
+        for name, value in repeats[0].items()
     }
 
 
 def _joined(repeats: Sequence[dict[str, Any]], name: str) -> Any:
     values = list(dict.fromkeys(row[name] for row in repeats))
     return values[0] if len(values) == 1 else " ".join(map(str, values))
+
+
+def copy_clones(sources: Sequence[Path], target: Path, count: int, largest: int) -> list[Path]:
+    """Copy the smallest clones with enough files, without their history and their index; return them by size."""
+    clones = {}
+    for clone in (path.parent for source in sources for path in sorted(source.glob("*/.git"))):
+        files = sum(len(names) for folder, _, names in os.walk(clone) if f"{os.sep}." not in folder)
+        if _SMALLEST <= files <= largest:
+            clones[clone.name] = (files, clone)
+    leave = shutil.ignore_patterns(".git", ".assay")
+    return [
+        Path(shutil.copytree(clone, target / clone.name, symlinks=True, ignore=leave))
+        for _, clone in sorted(clones.values())[:count]
+    ]
+
+
+def golden_of(root: Path) -> GoldenSet:
+    """Return queries for names of a repository's own functions."""
+    with Repository(root) as repository:
+        repository.refresh()
+        symbols, _ = repository.index.export()
+        names = sorted({str(row[0]).rpartition("::")[2].rpartition(".")[2] for row in symbols})
+    long = [name for name in names if len(name) > _LONG_NAME]
+    chosen = long[:: max(1, len(long) // _QUERIES)][:_QUERIES]
+    queries = [
+        GoldenQuery(f"q{number}", " ".join(re.findall(r"[A-Za-z][a-z]+", name)) or name, (Expected(name),))
+        for number, name in enumerate(chosen)
+    ]
+    return GoldenSet(tuple(queries), "generated", "generated", "0" * 64)
 
 
 def write_repository(root: Path, seed: int) -> Path:
@@ -92,7 +134,7 @@ def write_repository(root: Path, seed: int) -> Path:
     return root
 
 
-def measure(kind: str, workers: int, roots: Sequence[Path], configurations: int) -> dict[str, Any]:
+def measure(kind: str, workers: int, roots: Sequence[Path], golden: GoldenSet, configurations: int) -> dict[str, Any]:
     """Index and sweep with an executor; return times and digests."""
     started = time.perf_counter()
     opened = LocalPool(workers) if kind == "pool" else connect(ClusterSettings(f"local:{workers}"))
@@ -100,14 +142,16 @@ def measure(kind: str, workers: int, roots: Sequence[Path], configurations: int)
         for _, outcome in executor.map_units(warm_up, [(0.2,)] * workers * 2):
             assert not isinstance(outcome, UnitFailed), outcome
         start_seconds = time.perf_counter() - started
-        index_seconds, _ = timed(lambda: index_all(executor, roots))
-        sweep_seconds, hits = timed(lambda: sweep(executor, roots[0], configurations))
+        index_seconds, index_cpu, _ = timed(lambda: index_all(executor, roots))
+        sweep_seconds, sweep_cpu, hits = timed(lambda: sweep(executor, roots[-1], golden, configurations))
     return {
         "kind": kind,
         "workers": workers,
         "start_seconds": start_seconds,
         "index_seconds": index_seconds,
+        "index_cpu": index_cpu,
         "sweep_seconds": sweep_seconds,
+        "sweep_cpu": sweep_cpu,
         "index_digest": digest([content(root) for root in roots]),
         "sweep_digest": hits,
     }
@@ -120,10 +164,27 @@ def warm_up(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    started = time.perf_counter()
+def timed(function: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Return wall time, CPU time of all processes, and the result."""
+    started, used = time.perf_counter(), cpu_seconds()
     result = function()
-    return time.perf_counter() - started, result
+    return time.perf_counter() - started, cpu_seconds() - used, result
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and its descendants, also of those that have ended and were waited for."""
+    parents, times = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # ended meanwhile
+        process = int(path.parent.name)
+        parents[process], times[process] = int(fields[1]), sum(map(int, fields[11:15]))
+    members = {os.getpid()}
+    while added := {process for process, parent in parents.items() if parent in members} - members:
+        members |= added
+    return sum(times.get(process, 0) for process in members) / os.sysconf("SC_CLK_TCK")
 
 
 def index_all(executor: Executor, roots: Sequence[Path]) -> None:
@@ -134,9 +195,8 @@ def index_all(executor: Executor, roots: Sequence[Path]) -> None:
         assert not isinstance(outcome, UnitFailed), outcome
 
 
-def sweep(executor: Executor, root: Path, configurations: int) -> str:
+def sweep(executor: Executor, root: Path, golden: GoldenSet, configurations: int) -> str:
     """Run configurations and return a digest of all hits."""
-    golden = golden_set()
     with tempfile.TemporaryDirectory(prefix="assay-benchmark-") as scratch:
         runs = Path(scratch) / "runs.db"
         tasks = [
@@ -179,14 +239,11 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
-def with_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add the time relative to the local pool with the same number of workers."""
+def with_ratios(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add times relative to the local pool with the same number of workers."""
     pool = {row["workers"]: row for row in rows if row["kind"] == "pool"}
-    names = ("index", "sweep")
-    return [
-        row | {f"{name}_ratio": row[f"{name}_seconds"] / pool[row["workers"]][f"{name}_seconds"] for name in names}
-        for row in rows
-    ]
+    names = ("index_seconds", "index_cpu", "sweep_seconds", "sweep_cpu")
+    return [row | {f"{name}_ratio": row[name] / pool[row["workers"]][name] for name in names} for row in rows]
 
 
 def are_equal(rows: Sequence[dict[str, Any]]) -> bool:
@@ -195,12 +252,12 @@ def are_equal(rows: Sequence[dict[str, Any]]) -> bool:
 
 def print_report(report: dict[str, Any]) -> None:
     print(f"{report['repositories']} repositories, {report['configurations']} configurations, {report['cores']} cores")
-    print(f"{'executor':<10}{'start s':>9}{'index s':>9}{'ratio':>8}{'sweep s':>9}{'ratio':>8}  digests")
+    names = ("index_seconds", "index_cpu", "sweep_seconds", "sweep_cpu")
+    heads = "".join(f"{name.replace('seconds', 'wall').replace('_', ' '):>12}{'ratio':>7}" for name in names)
+    print(f"{'executor':<10}{'start':>7}{heads}")
     for row in report["rows"]:
-        print(
-            f"{row['kind']} {row['workers']:<5}{row['start_seconds']:>9.1f}{row['index_seconds']:>9.1f}{row['index_ratio']:>8.2f}"
-            f"{row['sweep_seconds']:>9.1f}{row['sweep_ratio']:>8.2f}  {row['index_digest']} {row['sweep_digest']}"
-        )
+        figures = "".join(f"{row[name]:>12.2f}{row[f'{name}_ratio']:>7.2f}" for name in names)
+        print(f"{row['kind']} {row['workers']:<5g}{row['start_seconds']:>7.1f}{figures}")
     print("all results are equal" if report["equal"] else "RESULTS DIFFER")
 
 

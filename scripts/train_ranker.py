@@ -19,7 +19,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +30,25 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
 from task_corpus import Corpus, Judged, bench_corpora, corpora  # noqa: E402
 
+from assay.config.cluster import choose_cluster  # noqa: E402
 from assay.rank.arrays import Floats  # noqa: E402
 from assay.rank.engine import Engine  # noqa: E402
 from assay.rank.features import FEATURES, matrix  # noqa: E402
 from assay.rank.profile import PROFILES, with_settings  # noqa: E402
 from assay.rank.ranker import FORMAT, MODELS, TreeModel  # noqa: E402
+from assay.system.cluster import ClusterSettings  # noqa: E402
+from assay.system.executor import UnitFailed, open_executor, require_folder  # noqa: E402
 
 TARGET = ROOT / "src/assay/rank" / MODELS["tasks"]
 FOLDS = 8
-ROUNDS = 200  # 100 to 400: the same within noise
+ROUNDS = 100  # of each seed
+SEEDS = (1, 2, 3, 4)  # the model is the mean of one model per seed: what each learned by chance averages out
 GAINS = (0.0, 0.3, 1.0, 2.0, 3.0)  # of nothing, a neighbour, and labels of grade 1, 2, 3
 SETTINGS: dict[str, Any] = {
     "objective": "lambdarank", "label_gain": list(GAINS), "lambdarank_truncation_level": 20,
-    "num_leaves": 7, "learning_rate": 0.05, "lambda_l2": 5.0, "min_data_in_leaf": 50,
+    "num_leaves": 7, "learning_rate": 0.1, "lambda_l2": 5.0, "min_data_in_leaf": 50,
     "feature_fraction": 0.5, "bagging_fraction": 0.8, "bagging_freq": 1,
-    "seed": 1, "deterministic": True, "force_row_wise": True, "num_threads": 2, "verbose": -1,
+    "deterministic": True, "force_row_wise": True, "num_threads": 2, "verbose": -1,
 }  # fmt: skip
 DIGITS = 6  # significant digits of what is written
 
@@ -82,6 +85,7 @@ class Task:
 
 def described(corpus: Corpus) -> list[Task]:
     """Return the candidates of a repository's tasks, as the ranker meets them."""
+    require_folder(corpus.root)
     profile = with_settings(
         PROFILES["default"], "candidates", {"ranker": 0.0, "overload": 1, "namesake": 1, "reorder": 0.0}, "train"
     )
@@ -94,6 +98,18 @@ def described(corpus: Corpus) -> list[Task]:
         values = matrix(candidates, NAMES).astype(np.float32)
         tasks.append(Task(values, Judged.of(chosen, task), tuple((item.path, item.symbol) for item in chosen)))
     return tasks
+
+
+def describe_all(chosen: Sequence[Corpus], jobs: int, cluster: ClusterSettings | None) -> dict[str, list[Task]]:
+    """Return the candidates of all tasks by repository, computed in other processes: a repository is a unit of work."""
+    tasks = {}
+    with open_executor(max(2, jobs), cluster) as executor:
+        assert executor is not None
+        for (corpus,), rows in executor.map_units(described, [(corpus,) for corpus in chosen]):
+            if isinstance(rows, UnitFailed):
+                raise SystemExit(f"{corpus.name}: {rows.message}")
+            tasks[corpus.name] = rows
+    return {corpus.name: tasks[corpus.name] for corpus in chosen}
 
 
 # training
@@ -117,16 +133,21 @@ def fitted(tasks: Sequence[Task], names: Sequence[str]) -> dict[str, Any]:
         np.concatenate([grade(task) for task in usable]),
         group=[len(task.values) for task in usable],
     )
-    trees = lightgbm.train(SETTINGS, data, ROUNDS).dump_model()["tree_info"]
-    return {"format": FORMAT, "features": list(names), "trees": [_nested(tree["tree_structure"])[0] for tree in trees]}
+    trees = [
+        _nested(tree["tree_structure"], 1 / len(SEEDS))[0]
+        for seed in SEEDS
+        for tree in lightgbm.train(SETTINGS | {"seed": seed}, data, ROUNDS).dump_model()["tree_info"]
+    ]
+    return {"format": FORMAT, "features": list(names), "trees": trees}
 
 
-def _nested(node: Mapping[str, Any]) -> tuple[Any, float, float]:
-    """Return a tree as it is stored, with the mean of its leaves and their weight."""
+def _nested(node: Mapping[str, Any], scale: float) -> tuple[Any, float, float]:
+    """Return a tree as it is stored, its leaves scaled, with the mean of its leaves and their weight."""
     if "leaf_value" in node:
-        return _rounded(node["leaf_value"]), node["leaf_value"], float(node["leaf_count"])
-    left, left_mean, left_count = _nested(node["left_child"])
-    right, right_mean, right_count = _nested(node["right_child"])
+        value = scale * node["leaf_value"]
+        return _rounded(value), value, float(node["leaf_count"])
+    left, left_mean, left_count = _nested(node["left_child"], scale)
+    right, right_mean, right_count = _nested(node["right_child"], scale)
     count = left_count + right_count
     mean = (left_mean * left_count + right_mean * right_count) / count
     return [node["split_feature"], _rounded(node["threshold"]), _rounded(mean), left, right], mean, count
@@ -255,10 +276,10 @@ def ablation(chosen: Sequence[Corpus], tasks: Described) -> None:
 
 
 def hurry() -> None:
-    """Halve the folds and the rounds, and use one thread: a quarter of the time, for many evaluations on a busy machine."""
-    global FOLDS, ROUNDS
-    FOLDS, ROUNDS = 4, 100
-    SETTINGS.update(learning_rate=0.1, num_threads=1)
+    """Halve the folds, train one seed and use one thread: an eighth of the time, for many evaluations on a busy machine."""
+    global FOLDS, SEEDS
+    FOLDS, SEEDS = 4, SEEDS[:1]
+    SETTINGS.update(num_threads=1)
 
 
 def main() -> None:
@@ -271,8 +292,15 @@ def main() -> None:
     parser.add_argument("--only-evaluate", action="store_true", help="write nothing")
     parser.add_argument("--curve", action="store_true", help="learning curves over repositories and tasks")
     parser.add_argument("--ablation", action="store_true", help="figures without each group of features")
-    parser.add_argument("--quick", action="store_true", help="half the folds and rounds; only with --only-evaluate")
+    parser.add_argument("--quick", action="store_true", help="half the folds, one seed; only with --only-evaluate")
     parser.add_argument("--confidence", type=Path, metavar="FILE", help="write the cases that fit_confidence.py fits")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that compute features; default: 2")
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        default="none",
+        help="Dask workers that do instead, with benchmarks/ on PYTHONPATH",
+    )
     given = parser.parse_args()
     if given.quick:
         if not given.only_evaluate:
@@ -280,10 +308,7 @@ def main() -> None:
         hurry()
     assert set(NAMES) <= set(FEATURES)
     chosen = [*corpora(given.work, ("train", "development")), *bench_corpora(given.bench_tasks, given.bench_clones)]
-    with Pool(2) as pool:
-        tasks = {
-            corpus.name: rows for corpus, rows in zip(chosen, pool.map(described, chosen, chunksize=1), strict=True)
-        }
+    tasks = describe_all(chosen, given.jobs, choose_cluster(given.cluster))
     print("| | split | P@10 | strict R@10 | MRR | candidate recall |\n|---|---|---|---|---|---|")
     report("left out", chosen, left_out(chosen, tasks))
     if given.confidence:

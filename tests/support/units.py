@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from assay.errors import AssayError
 
-_prepared = 0
+_entered = 0
 
 
-def prepare() -> None:
-    global _prepared
-    _prepared += 1
+@contextmanager
+def session(log: Path) -> Iterator[None]:
+    global _entered
+    _entered += 1
+    _write(log, f"enter {os.getpid()}")
+    yield
+    _write(log, f"leave {os.getpid()}")
 
 
-def times_prepared() -> tuple[int, int]:
-    """Return the process and how often it was prepared."""
-    return os.getpid(), _prepared
+def _write(log: Path, line: str) -> None:
+    with log.open("a") as file:
+        file.write(f"{line}\n")
+
+
+def times_entered() -> tuple[int, int]:
+    """Return the process and how many sessions it has entered."""
+    return os.getpid(), _entered
 
 
 def square(number: int) -> int:
@@ -50,4 +61,13 @@ def die(number: int) -> int:
     """End the process like a lack of memory does."""
     if number == 3:
         os.kill(os.getpid(), 9)
+    return number
+
+
+def hog(number: int, size: int) -> int:
+    """Use memory until the process is ended; the first unit only."""
+    if number == 0:
+        kept = bytearray(b"x") * size
+        time.sleep(60)
+        return len(kept)
     return number

@@ -7,13 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from assay.system import executor as executor_module
-from assay.system.cluster import ClusterError, ClusterSettings, connect
+from assay.system.cluster import Cluster, ClusterError, ClusterSettings, connect
 from assay.system.executor import Executor, LocalPool, UnitFailed, WorkersLost, open_executor
 from support import units
 from support.command import ENVIRONMENT
@@ -34,7 +35,7 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
 @pytest.fixture(params=["pool", "dask"])
 def open_kind(request: pytest.FixtureRequest, dask: DaskProcesses) -> Open:
     settings = ClusterSettings(dask.address) if request.param == "dask" else None
-    return lambda prepare=None: open_executor(2, settings, prepare)
+    return lambda session=None: open_executor(2, settings, session)
 
 
 def test_every_unit_is_yielded_once_with_its_result_or_its_error(open_kind: Open) -> None:
@@ -62,15 +63,39 @@ def test_units_are_taken_only_as_workers_become_free(open_kind: Open) -> None:
                 break
 
 
-def test_a_worker_is_prepared_once_per_executor(open_kind: Open) -> None:
+def test_a_worker_enters_a_session_once_per_executor(open_kind: Open, tmp_path: Path) -> None:
     for _ in range(2):
-        with open_kind(units.prepare) as executor:
+        with open_kind(partial(units.session, tmp_path / "log")) as executor:
             assert executor is not None
             before: dict[int, int] = {}
-            for _, outcome in executor.map_units(units.times_prepared, [()] * 8):
+            for _, outcome in executor.map_units(units.times_entered, [()] * 8):
                 assert not isinstance(outcome, UnitFailed)
                 process, times = outcome
                 assert before.setdefault(process, times) == times >= 1
+
+
+def test_workers_of_another_cluster_leave_their_sessions_with_the_executor(dask: DaskProcesses, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with connect(ClusterSettings(dask.address), partial(units.session, log)) as cluster:
+        list(cluster.map_units(units.times_entered, [()] * 8))
+        assert "leave" not in log.read_text()
+
+    def every_session_is_left() -> bool:
+        lines = log.read_text().splitlines()
+        return sorted(line.replace("enter", "leave") for line in lines if "enter" in line) == sorted(
+            line for line in lines if "leave" in line
+        )
+
+    until(every_session_is_left)
+
+
+def test_a_worker_leaves_the_session_of_a_client_that_was_lost(dask: DaskProcesses, tmp_path: Path) -> None:
+    with mock.patch.object(Cluster, "close"):
+        for number in range(2):
+            session = partial(units.session, tmp_path / f"log{number}")
+            with connect(ClusterSettings(dask.address), session) as cluster:
+                list(cluster.map_units(units.times_entered, [()] * 8))
+    assert "leave" in (tmp_path / "log0").read_text()
 
 
 def test_one_job_without_a_cluster_needs_no_other_process() -> None:
@@ -106,6 +131,16 @@ def test_a_unit_that_kills_its_workers_costs_only_itself() -> None:
         outcomes = {number: outcome for (number,), outcome in cluster.map_units(units.die, [(n,) for n in range(6)])}
     assert isinstance(outcomes.pop(3), UnitFailed)
     assert outcomes == {number: number for number in (0, 1, 2, 4, 5)}
+
+
+def test_a_worker_above_its_memory_limit_is_restarted_and_its_unit_fails_with_a_reason() -> None:
+    settings = ClusterSettings("local:1", memory="400 MB")
+    with mock.patch("assay.system.cluster._ALLOWED_FAILURES", 0), connect(settings) as cluster:
+        outcomes = {
+            n: outcome for (n, _), outcome in cluster.map_units(units.hog, [(n, 500_000_000) for n in range(3)])
+        }
+    assert outcomes.pop(0) == UnitFailed("its workers were killed, again and again, perhaps out of memory")
+    assert outcomes == {1: 1, 2: 2}
 
 
 def test_a_lost_scheduler_ends_the_work_with_an_error_that_says_how_to_go_on(tmp_path: Path) -> None:

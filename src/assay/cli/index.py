@@ -8,11 +8,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from assay.api import Repository
+from assay.cli.clones import ClonedIndex, index_addresses, label_addresses
 from assay.cli.common import Bar, cluster_option, echo, echo_wrapped, format_option, print_json
 from assay.cli.enrich import print_enrichment
 from assay.cli.options import (
@@ -26,6 +29,7 @@ from assay.cli.options import (
 from assay.config.cluster import choose_cluster
 from assay.core.progress import Report
 from assay.errors import AssayError
+from assay.git.address import GitAddress, is_address
 from assay.rank.status import Status
 from assay.serve import json_answers
 from assay.serve.watch.keeper import (
@@ -39,16 +43,25 @@ from assay.serve.watch.keeper import (
 )
 from assay.text.display import counted
 
+if TYPE_CHECKING:
+    from assay.system.cluster import ClusterSettings
+
 _MAX_PROBLEMS = 10  # printed without --verbose
 
 
 @click.command("index")
-@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.argument("paths", nargs=-1, metavar="[PATHS|ADDRESSES]...")
 @roots_options
 @click.option("--rebuild", is_flag=True, help="Rebuild from scratch instead of updating changed files.")
 @click.option("--verbose", "-v", is_flag=True, help="List every skipped file with the reason.")
 @click.option("--strict", is_flag=True, help="Exit with 1 also for files with notes (converted encodings).")
 @click.option("--yes", "-y", is_flag=True, help="Index a home directory or file system root without asking.")
+@click.option(
+    "--publish",
+    default="",
+    metavar="DEST",
+    help="Publish the index of each git address to DEST/NAME, a folder or an address that `assay pull` reads.",
+)
 @cluster_option
 @format_option
 def index_command(
@@ -59,42 +72,67 @@ def index_command(
     verbose: bool,
     strict: bool,
     yes: bool,
+    publish: str,
     cluster: str | None,
     form: str,
 ) -> None:
     """Build or update the index of PATHS, by default of the workspace or repository around the current folder.
 
-    Only changed files are parsed and resolved again.
-    Exit code 1 when some files could not be read; the others are indexed.
+    Only changed files are parsed and resolved again. A git address (https://…, ssh://…, git@HOST:PATH, file://…, each
+    with an optional #REVISION) is cloned into the cache of the user, on a cluster into that of the worker, and its index
+    stays there. Exit code 1 when some files could not be read; the others are indexed.
     """
-    repo = open_repository(paths or roots, index_dir)
-    multi_repo = "" not in repo.members
-    results, exit_code = dict[str, dict[str, object]](), 0
+    folders = [path for path in paths if not is_address(path)]
+    given_addresses = [path for path in paths if is_address(path)]
+    if publish and (folders or not given_addresses):
+        raise AssayError("--publish is for git addresses; publish the index of a folder with: assay publish DEST")
+    members: dict[str, Repository] = {}
+    if folders or not given_addresses:
+        members = dict(open_repository(folders or roots, index_dir).members)
+    if given_addresses and "" in members:
+        members = {members[""].root.name: members[""]}
+    addresses = label_addresses(given_addresses, list(members))
+    multi_repo = "" not in members
     # a single repository is parsed on all cores here; a cluster indexes whole repositories
-    chosen_cluster = choose_cluster(cluster) if cluster or multi_repo else None
-    permissions = {label: yes or may_index(member) for label, member in repo.members.items()}
-    if chosen_cluster is None:
-        outcomes = _index_members(repo.members, rebuild, multi_repo, permissions)
-    else:
-        from assay.cli.cluster import index_on_cluster  # not needed by most commands, and slow to import
-
-        outcomes = index_on_cluster(repo.members, rebuild, permissions, chosen_cluster)
-    for label, result in outcomes:
-        member = repo.members[label]
-        exit_code = max(exit_code, _exit_code(result, strict))
+    chosen_cluster = choose_cluster(cluster) if cluster or len(members) + len(addresses) > 1 else None
+    results, exit_code = dict[str, dict[str, object]](), 0
+    for label, result in chain(
+        _index_folders(members, rebuild, yes, chosen_cluster),
+        index_addresses(addresses, rebuild, publish, chosen_cluster),
+    ):
+        report = result.report if isinstance(result, ClonedIndex) else result
+        exit_code = max(exit_code, _exit_code(report, strict))
+        root = result.folder if isinstance(result, ClonedIndex) else members[label].root if label in members else None
         if form == "json":
-            results[label] = _result_json(label, member.root, result)
+            results[label] = _result_json(label, root, addresses.get(label), result)
             continue
         if label:
             echo(f"[{label}]")
-        if isinstance(result, Report):
-            _print_report(result, member.root, verbose)
+        if isinstance(report, Report):
+            _print_report(report, root, verbose)
         else:
-            echo(f"assay: {result}", err=True)
+            echo(f"assay: {report}", err=True)
+        if isinstance(result, ClonedIndex):
+            place = f"{result.host}:{result.folder}" if chosen_cluster else str(result.folder)
+            echo(f"index of commit {result.commit[:12]}: {place}")
+        if isinstance(result, ClonedIndex) and result.published:
+            echo(f"published: assay pull {result.published}")
     if form == "json":
-        ordered = [results[label] for label in repo.members]
+        ordered = [results[label] for label in (*members, *addresses)]
         print_json({"repositories": ordered} if multi_repo else ordered[0])
     raise click.exceptions.Exit(exit_code)
+
+
+def _index_folders(
+    members: Mapping[str, Repository], rebuild: bool, yes: bool, cluster: ClusterSettings | None
+) -> Iterator[tuple[str, Report | Exception]]:
+    """Yield the outcome of each repository by label, indexed here or on a cluster."""
+    permissions = {label: yes or may_index(member) for label, member in members.items()}
+    if cluster is None or not members:
+        return _index_members(members, rebuild, "" not in members, permissions)
+    from assay.cli.cluster import index_on_cluster  # not needed by most commands, and slow to import
+
+    return index_on_cluster(members, rebuild, permissions, cluster)
 
 
 def _index_members(
@@ -117,13 +155,18 @@ def _exit_code(result: Report | Exception, strict: bool) -> int:
     return 1 if result.problems or (strict and result.notes) else 0
 
 
-def _result_json(label: str, root: Path, result: Report | Exception) -> dict[str, object]:
-    label_field: dict[str, object] = {"repository": label} if label else {}
-    fields = dataclasses.asdict(result) if isinstance(result, Report) else {"failed": str(result)}
-    return {**label_field, "root": str(root), **fields}
+def _result_json(
+    label: str, root: Path | None, address: GitAddress | None, result: Report | ClonedIndex | Exception
+) -> dict[str, object]:
+    fields: dict[str, object] = {"repository": label} if label else {}
+    fields |= {"address": str(address)} if address else {}
+    fields |= {"root": str(root)} if root else {}
+    if isinstance(result, ClonedIndex):
+        return fields | result.as_json()
+    return fields | (dataclasses.asdict(result) if isinstance(result, Report) else {"failed": str(result)})
 
 
-def _print_report(report: Report, root: Path, verbose: bool) -> None:
+def _print_report(report: Report, root: Path | None, verbose: bool) -> None:
     if report.reason:
         echo(f"rebuilt from scratch: {report.reason}")
     if report.mode == "fresh":

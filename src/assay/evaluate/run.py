@@ -2,8 +2,8 @@
 
     golden set × system ──▶ responses, stored every half second ──▶ judged arrays ──▶ summary
 
-Whatever happens to the system, the responses so far are stored. Sweeps and tunings run in
-the workers of an executor (`assay.system.executor`).
+Whatever happens to the system, the responses so far are stored. Queries are sent by this process, or by the workers of
+a cluster (`fan_out`); sweeps and tunings run in the workers of an executor (`assay.system.executor`).
 """
 
 from __future__ import annotations
@@ -82,6 +82,10 @@ class Plan:
     max_time: float = 0.0  # seconds for the whole run; 0: no limit
 
 
+# sends queries at some positions to a system: `query_all`, or a function that does so elsewhere
+Ask = Callable[[System, Sequence[GoldenQuery], Sequence[int], Plan], Iterator[Answered]]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A finished run and its summary; `died` is the reason the system stopped early."""
@@ -92,9 +96,15 @@ class Outcome:
 
 
 def execute(
-    golden: GoldenSet, system: System, store: RunStore, plan: Plan, root: Path, advance: Callable[[], None]
+    golden: GoldenSet,
+    system: System,
+    store: RunStore,
+    plan: Plan,
+    root: Path,
+    advance: Callable[[], None],
+    ask: Ask | None = None,
 ) -> Outcome:
-    """Start a run and send every query to the system."""
+    """Start a run and send every query to the system, here or by `ask`."""
     system.index()
     config = describe_system(system) | {
         name: getattr(plan, name) for name in _ORDERING if getattr(plan, name) != _ORDERING[name]
@@ -116,7 +126,8 @@ def execute(
         environment=_environment(root) | ({"runs_at_once": plan.at_once} if plan.at_once > 1 else {}),
         warnings=[*of_golden(golden), *before_run(golden, system, root, plan.corpus)],
     )
-    return _execute_queries(golden, system, store, plan, store.start(info, golden), range(len(golden.queries)), advance)
+    positions = range(len(golden.queries))
+    return _execute_queries(golden, system, store, plan, store.start(info, golden), positions, advance, ask)
 
 
 def reopen_system(info: RunInfo, spec: str | None, root: Path, corpus: Path | None, timeout: float) -> System:
@@ -154,6 +165,7 @@ def resume(
     advance: Callable[[], None],
     stop_after: int = 0,
     max_time: float = 0.0,
+    ask: Ask | None = None,
 ) -> Outcome:
     """Send the unanswered and failed queries of an interrupted run.
 
@@ -171,7 +183,7 @@ def resume(
     plan = Plan(matcher(info.matching), info.k, info.depth, info.budget, info.repeat, jobs, info.answers)
     ordering = {name: info.config.get(name, default) for name, default in _ORDERING.items()}
     plan = replace(plan, stop_after=stop_after, max_time=max_time, **ordering)
-    return _execute_queries(golden, system, store, plan, info, remaining, advance)
+    return _execute_queries(golden, system, store, plan, info, remaining, advance, ask)
 
 
 def _execute_queries(
@@ -182,12 +194,13 @@ def _execute_queries(
     info: RunInfo,
     positions: Sequence[int],
     advance: Callable[[], None],
+    ask: Ask | None,
 ) -> Outcome:
     store.update(info.run_id, status="running")
     stored_at, pending, died = time.monotonic(), list[tuple[int, str, Response, bool]](), ""
     guard = _Guard(golden, plan, info.level)
     try:
-        for answered in _query_all(system, golden.queries, positions, plan):
+        for answered in (ask or query_all)(system, golden.queries, positions, plan):
             pending.append((answered.position, answered.query.id, answered.response, answered.unstable))
             advance()
             if died := guard.reason_to_stop(answered):
@@ -269,8 +282,8 @@ def _finish_run(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, d
     return Outcome(info, summary, died)
 
 
-def _query_all(
-    system: System, queries: Sequence[GoldenQuery], positions: Sequence[int], plan: Plan
+def query_all(
+    system: System, queries: Sequence[GoldenQuery] | Mapping[int, GoldenQuery], positions: Sequence[int], plan: Plan
 ) -> Iterator[Answered]:
     """Yield each response as it arrives, on several threads if the system allows it; order does not matter."""
     if plan.jobs == 1 or not system.concurrent:

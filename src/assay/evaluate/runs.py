@@ -102,6 +102,7 @@ _COPIED_AT_ONCE = 5_000  # rows; a few megabytes of hits
 
 
 Value = TypeVar("Value")
+Part = tuple[str, list[Row]]  # a table, and rows of a run without its id
 
 
 class RunStore:
@@ -174,13 +175,23 @@ class RunStore:
             return same
         with self._db.transaction():  # an interrupted copy leaves nothing
             run_id = (same or self.start(info, source.golden(info))).run_id
-            for table, (columns, _) in _PARTS.items():
-                select = f"SELECT {', '.join(columns)} FROM {table} WHERE run_id = ?"
-                for rows in _batches(source._db.stream(select, (info.run_id,)), _COPIED_AT_ONCE):
-                    self._db.replace(table, _columns(table), [(run_id, *row) for row in rows])
+            self._insert(run_id, source.parts(info.run_id))
             if same:
                 self.update(run_id, **{name: getattr(info, name) for name in _CONTINUED})
         return self.info(run_id)
+
+    def add(self, info: RunInfo, golden: GoldenSet, parts: Iterable[Part]) -> RunInfo:
+        """Insert a whole run from the `parts` of another store; return it under its new id."""
+        with self._db.transaction():
+            run_id = self.start(info, golden).run_id
+            self._insert(run_id, parts)
+            if run_id != info.run_id:
+                self.update(run_id, aggregate_json=info.aggregate_json | {"run_id": run_id})
+        return self.info(run_id)
+
+    def _insert(self, run_id: str, parts: Iterable[Part]) -> None:
+        for table, rows in parts:
+            self._db.replace(table, _columns(table), [(run_id, *row) for row in rows])
 
     def delete(self, runs: Sequence[RunInfo]) -> None:
         """Delete runs with all that belongs to them, and golden sets that no run uses any more."""
@@ -326,6 +337,13 @@ class RunStore:
     def copies(self, info: RunInfo) -> list[RunInfo]:
         """Return the runs that are copies of a run of another store, perhaps of an earlier state of it."""
         return [run for run in self.runs() if _is_copy(run, info)]
+
+    def parts(self, run_id: str) -> Iterator[Part]:
+        """Yield the responses and judged arrays of a run as stored, some rows at a time."""
+        for table, (columns, _) in _PARTS.items():
+            select = f"SELECT {', '.join(columns)} FROM {table} WHERE run_id = ?"
+            for rows in _batches(self._db.stream(select, (run_id,)), _COPIED_AT_ONCE):
+                yield table, rows
 
     def is_intact(self, info: RunInfo) -> bool:
         """Return whether the golden set is what its key, a hash, says."""

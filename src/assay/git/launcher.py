@@ -6,6 +6,9 @@ configuration at all. It works on a *view* of the git directory: a temporary fol
 configuration limited to the settings of `assay.git.place`, and attributes that disable filters. Git itself still
 checks, when it discovers the repository, whether the user trusts its owner. Programs from the user's own configuration
 are disabled by options, and git's environment variables are dropped. Every call has a timeout.
+
+`transfer` is the exception that may contact a server: for clones that the user asked for by address, in folders that
+assay made. There the user's own configuration counts (credential helpers, proxies, ssh), but no hook or filter runs.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import io
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -191,6 +195,64 @@ def start(
             message = "git was not found; install it or put it on PATH: the repository's history is read with it"
             raise AssayError(message) from None
         raise AssayError(f"{place.root}: git cannot be started ({error.strerror})") from None
+
+
+# Clones
+
+_TRANSFER_SECONDS = 3600.0  # a large history over a slow line
+_TRANSFERS = frozenset(("init", "ls-remote", "fetch", "checkout"))
+_PROTOCOLS = "https:ssh:file"
+# these stay the user's
+_ALLOWED_SETTINGS = ("core.askPass", "core.sshCommand", "credential.helper", "protocol.allow")
+_TRANSFER_SETTINGS = (
+    *(setting for setting in _SETTINGS if setting.partition("=")[0] not in _ALLOWED_SETTINGS),
+    "init.templateDir=",
+    "fetch.recurseSubmodules=false",
+    "fetch.writeCommitGraph=false",
+    "http.lowSpeedLimit=1000",  # bytes per second, below which a server is given up
+    "http.lowSpeedTime=60",
+    "advice.detachedHead=false",
+)
+
+
+def transfer(folder: Path, arguments: Sequence[str], seconds: float = _TRANSFER_SECONDS) -> Finished:
+    """Run a command of a clone in a folder of ours; raise TimedOut, or AssayError if git is missing.
+
+    Git may contact the server of an address in the arguments, which must come from the user. It cannot ask for a
+    password: it has no terminal.
+    """
+    if arguments[0] not in _TRANSFERS:
+        raise ValueError(arguments[0])
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in _PASSED_VARIABLES or name == "GIT_SSH_COMMAND"
+    }
+    protocols = {"GIT_ALLOW_PROTOCOL": "" if arguments[0] in ("init", "checkout") else _PROTOCOLS}
+    limits = {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    options = [word for setting in _TRANSFER_SETTINGS for word in ("-c", setting)]
+    try:
+        process = subprocess.Popen(
+            ["git", "--no-pager", "-C", str(folder), *options, *arguments],
+            env=inherited | _ENVIRONMENT | protocols | limits,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True,  # without a terminal, and a group of its own: helpers end with it
+        )  # fmt: skip
+    except OSError as error:
+        raise AssayError(f"git cannot be started ({error.strerror}); repositories are cloned with it") from None
+    try:
+        output, complaint = process.communicate(timeout=seconds)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise TimedOut(f"{folder}: git {arguments[0]} timed out after {seconds:g} s") from None
+        raise
+    return Finished(process.returncode, output, complaint.decode("utf-8", "replace").strip())
+
+
+# Output
 
 
 class _Output(io.RawIOBase):

@@ -13,6 +13,7 @@ import importlib
 import logging
 import multiprocessing
 import platform
+import signal
 import tempfile
 import threading
 import time
@@ -26,7 +27,7 @@ from urllib.parse import urlsplit
 
 from assay import __version__
 from assay.errors import AssayError, install
-from assay.system.executor import Executor, Unit, UnitFailed, WorkersLost, apply
+from assay.system.executor import Executor, Session, Unit, UnitFailed, WorkerKilled, WorkersLost, apply
 from assay.system.http import is_loopback
 
 LOCAL = "local"
@@ -35,6 +36,10 @@ _REFRESH_SECONDS = 2.0  # between counts of the workers
 _IDLE_SECONDS = 60.0  # without any worker, before giving up: a manager of workers may be starting new ones
 _ALLOWED_FAILURES = 3  # workers of a local cluster that a unit may lose, as is the default of Dask schedulers
 _CLOSE_SECONDS = 5.0  # for a local cluster to end; its processes are killed after that
+_WORKER_PROCESS = "Dask Worker"  # how Dask names the processes of its workers
+# of the workers of a local cluster. Dask's default also sets MALLOC_TRIM_THRESHOLD_, with which glibc maps and unmaps the
+# memory of each larger array
+_LOCAL_ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 # package → number of version parts that must be equal: pickled data, results and messages depend on them
 _COMPARED = {"numpy": 1, "msgspec": 1, "distributed": 3}
 
@@ -108,33 +113,60 @@ def _differences(place: str, versions: object) -> str:
 # In a worker
 
 _units = threading.Lock()  # a worker with several threads applies one unit at a time, like a process of the local pool
-_prepared = ""  # the executor that this process is prepared for
+_session = ("", ExitStack())  # the executor that this process holds a session for, and the session
 
 
 def _work(
     expected: Mapping[str, str],
     executor: str,
-    prepare: Callable[[], None] | None,
+    session: Session | None,
     function: Callable[..., Any],
     unit: Unit,
 ) -> Any:
-    """Apply a unit in a worker, after preparing the process for its executor."""
-    global _prepared
+    """Apply a unit in a worker, after entering the session of its executor."""
     if different := [name for name, version in expected.items() if software().get(name) != version]:
         return UnitFailed(f"the worker on {platform.node()} has another version of {', '.join(different)}")
     with _units:
         # Dask's workers are daemonic, which only says that they may have no children; indexing parses in some
         multiprocessing.current_process().daemon = False
-        if prepare is not None and _prepared != executor:
-            _prepared = ""
-            if isinstance(failure := apply(prepare, ()), UnitFailed):
-                return failure
-            _prepared = executor
+        if session is not None and isinstance(failure := apply(_enter, (executor, session)), UnitFailed):
+            return failure
         return apply(function, unit)
+
+
+def _enter(executor: str, session: Session) -> None:
+    """Enter the session of an executor, unless it is open, and leave that of an earlier one, whose client may be gone."""
+    global _session
+    if _session[0] == executor:
+        return
+    _leave(_session[0])
+    opened = ExitStack()
+    opened.enter_context(session())
+    _session = executor, opened
+
+
+def _leave(executor: str) -> None:
+    """Leave the session of an executor, if it is open."""
+    global _session
+    if _session[0] == executor:
+        opened = _session[1]
+        _session = "", ExitStack()
+        opened.close()
+
+
+def _end_session(executor: str) -> None:
+    """Leave a session when its executor ends; a unit of this worker."""
+    with _units:
+        apply(_leave, (executor,))
 
 
 def _same(value: Any) -> Any:
     return value
+
+
+def dask_setup(worker: Any) -> None:
+    """Let a worker of a local cluster ignore Ctrl-C, which a terminal sends to it, too; the command ends it. Dask calls it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 # In the client
@@ -145,13 +177,13 @@ class Cluster(Executor):
 
     repeats_stragglers = True
 
-    def __init__(self, client: Any, name: str, prepare: Callable[[], None] | None) -> None:
-        self._client, self._name = client, name
+    def __init__(self, client: Any, name: str, session: Session | None, ends_workers: bool) -> None:
+        self._client, self._name, self._ends_workers = client, name, ends_workers
         self._id = uuid.uuid4().hex
         self._submitted = 0
         self._workers, self._counted, self._seen = 1, 0.0, time.monotonic()
         # a computed value, not a scattered one, so that it survives the worker that holds it
-        self._prepare = client.submit(_same, prepare, key=f"assay-prepare-{self._id}") if prepare else None
+        self._session = client.submit(_same, session, key=f"assay-session-{self._id}") if session else None
 
     @property
     def workers(self) -> int:
@@ -174,7 +206,7 @@ class Cluster(Executor):
     def submit(self, function: Callable[..., Any], unit: Unit) -> Any:
         self._submitted += 1
         return self._ask(
-            self._client.submit, _work, dict(software()), self._id, self._prepare, function, unit,
+            self._client.submit, _work, dict(software()), self._id, self._session, function, unit,
             key=f"assay-{function.__name__}-{self._id}-{self._submitted}", pure=False,
         )  # fmt: skip
 
@@ -189,10 +221,20 @@ class Cluster(Executor):
         try:
             return self._ask(future.result)
         except KilledWorker:
-            return UnitFailed("its workers were killed, again and again, perhaps out of memory")
+            raise WorkerKilled("its workers were killed, again and again, perhaps out of memory") from None
 
     def close(self, interrupted: bool) -> None:
-        """Do nothing: `connect` closes what it has opened."""
+        """Let the workers of another cluster leave their sessions; `connect` closes what it has opened."""
+        if self._session is None or self._ends_workers or self._client.status != "running":
+            return
+        distributed: Any = importlib.import_module("distributed")
+        with suppress(WorkersLost):
+            for number, worker in enumerate(self._ask(self._client.nthreads)):
+                key = f"assay-end-{self._id}-{number}"
+                # not awaited: a worker may still be busy with a unit that was cancelled
+                distributed.fire_and_forget(
+                    self._ask(self._client.submit, _end_session, self._id, key=key, workers=[worker])
+                )
 
     def _ask(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         try:
@@ -211,7 +253,7 @@ class Cluster(Executor):
 
 
 @contextmanager
-def connect(settings: ClusterSettings, prepare: Callable[[], None] | None = None) -> Iterator[Cluster]:
+def connect(settings: ClusterSettings, session: Session | None = None) -> Iterator[Cluster]:
     """Connect to a cluster, or start a local one that ends with the block. Raises ClusterError."""
     try:
         import dask
@@ -239,7 +281,7 @@ def connect(settings: ClusterSettings, prepare: Callable[[], None] | None = None
             raise ClusterError(f"{name}: cannot connect ({_first_line(error)})") from None
         opened.callback(_close, client)
         _check_software(client, name)
-        cluster = Cluster(client, name, prepare)
+        cluster = Cluster(client, name, session, ends_workers=number is not None)
         with cluster:
             yield cluster
 
@@ -260,6 +302,10 @@ def _start_local(distributed: Any, dask: Any, settings: ClusterSettings, number:
                 "distributed.worker.http.routes": [],
                 # for those pages: samples the threads of a worker a hundred times a second
                 "distributed.worker.profile.enabled": False,
+                "distributed.worker.preload": [__name__],  # calls dask_setup
+                # looks at a blocked event loop, fifty times a second in each process
+                "distributed.admin.tick.interval": "1s",
+                "distributed.nanny.pre-spawn-environ": _LOCAL_ENVIRONMENT,
             }
         )
     )
@@ -269,8 +315,9 @@ def _start_local(distributed: Any, dask: Any, settings: ClusterSettings, number:
         dashboard_address=None, scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}, local_directory=scratch,
         silence_logs=logging.CRITICAL, **memory,
     )  # fmt: skip
-    opened.callback(workers.close, timeout=_CLOSE_SECONDS)
-    return distributed.Client(workers, timeout=_CONNECT_SECONDS, set_as_default=False)
+    opened.callback(_end, workers)
+    # results come from the workers, not through the scheduler
+    return distributed.Client(workers, timeout=_CONNECT_SECONDS, set_as_default=False, direct_to_workers=True)
 
 
 def _security(distributed: Any, settings: ClusterSettings) -> Any:
@@ -303,7 +350,19 @@ def _close(client: Any) -> None:
     futures = list(client.futures)
     if client.status == "running" and futures:
         client.cancel(futures, force=True)
-    client.close(timeout=_CLOSE_SECONDS)
+    with suppress(TimeoutError):  # a scheduler that does not answer
+        client.close(timeout=_CLOSE_SECONDS)
+
+
+def _end(workers: Any) -> None:
+    """End a local cluster; kill the processes of one that takes too long, as on a busy machine."""
+    before = multiprocessing.active_children()
+    try:
+        workers.close(timeout=_CLOSE_SECONDS)
+    except TimeoutError:
+        for child in before:
+            if child.name.startswith(_WORKER_PROCESS):
+                child.kill()
 
 
 def _first_line(error: Exception) -> str:

@@ -10,6 +10,7 @@ its worker is lost: functions must be idempotent.
 from __future__ import annotations
 
 import multiprocessing
+import platform
 import sqlite3
 import statistics
 import time
@@ -17,9 +18,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Unit = tuple[Any, ...]  # arguments of the function
+Session = Callable[[], AbstractContextManager[object]]  # what a worker holds open between units
 
 _POLL_SECONDS = 0.5  # between looks at stragglers and at lost connections
 _UNITS_PER_WORKER = 2  # under way: a worker that finishes has its next unit already
@@ -50,6 +53,10 @@ class WorkersLost(AssayError):
     """The workers, or the connection to them, are gone. Results so far have been yielded."""
 
 
+class WorkerKilled(AssayError):
+    """Workers were killed while they had a unit: by that unit, or by another one that they had, too."""
+
+
 def apply(function: Callable[..., Result], unit: Unit) -> Result | UnitFailed:
     """Apply a function in a worker; errors that the user can act on become values."""
     try:
@@ -58,11 +65,18 @@ def apply(function: Callable[..., Result], unit: Unit) -> Result | UnitFailed:
         return UnitFailed(str(error))
 
 
+def require_folder(folder: Path) -> None:
+    """Raise AssayError, in a worker, if it does not have a folder of the command."""
+    if not folder.is_dir():
+        raise AssayError(f"{folder}: no such folder on {platform.node()}; workers need it at the same path")
+
+
 @dataclass(slots=True)
 class _Attempt:
     number: int  # of the unit
     unit: Unit
     started: float
+    alone: bool = False  # no other unit was under way
 
 
 class Executor(ABC):
@@ -81,11 +95,16 @@ class Executor(ABC):
         completed: SimpleQueue[Any] = SimpleQueue()
         attempts: dict[Any, _Attempt] = {}  # by future
         remaining = enumerate(units)
+        suspects: list[_Attempt] = []  # they, or their neighbours, kill workers: applied one by one in the end
         durations: list[float] = []
         try:
             while True:
                 for number, unit in islice(remaining, max(0, self.capacity() - len(attempts))):
                     self._start(function, _Attempt(number, unit, time.monotonic()), attempts, completed)
+                if not attempts and suspects:
+                    suspect = suspects.pop(0)
+                    attempt = _Attempt(suspect.number, suspect.unit, time.monotonic(), alone=True)
+                    self._start(function, attempt, attempts, completed)
                 if not attempts:
                     return
                 try:
@@ -99,7 +118,13 @@ class Executor(ABC):
                 if future not in attempts:
                     continue  # the slower of two attempts
                 attempt = attempts.pop(future)
-                result = self.result(future)
+                try:
+                    result = self.result(future)
+                except WorkerKilled as error:
+                    if not attempt.alone:
+                        suspects += [attempt] * all(other.number != attempt.number for other in attempts.values())
+                        continue
+                    result = UnitFailed(str(error))
                 durations.append(time.monotonic() - attempt.started)
                 for other in [key for key, value in attempts.items() if value.number == attempt.number]:
                     del attempts[other]
@@ -149,7 +174,7 @@ class Executor(ABC):
 
     @abstractmethod
     def result(self, future: Any) -> Any:
-        """Return the result of a completed future; raise WorkersLost if its worker is lost for good."""
+        """Return the result of a completed future; raise WorkerKilled, or WorkersLost if no other can be expected."""
 
     @abstractmethod
     def close(self, interrupted: bool) -> None:
@@ -170,13 +195,13 @@ def _stragglers(attempts: Iterable[_Attempt], durations: list[float]) -> list[_A
 
 
 class LocalPool(Executor):
-    """Processes on this machine, which start with their first unit; `prepare` runs once in each."""
+    """Processes on this machine, which start with their first unit; each enters `session` before it."""
 
-    def __init__(self, jobs: int, prepare: Callable[[], None] | None = None) -> None:
+    def __init__(self, jobs: int, session: Session | None = None) -> None:
         self._jobs = jobs
         # not fork: the threads of a loaded model would be lost, and open resources shared
         self._pool = ProcessPoolExecutor(
-            jobs, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(prepare,)
+            jobs, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(session,)
         )
 
     @property
@@ -208,10 +233,13 @@ class LocalPool(Executor):
         self._pool.shutdown(cancel_futures=True)
 
 
-def _begin(prepare: Callable[[], None] | None) -> None:
+_open_session = ExitStack()  # of a process of the pool, which ends with it
+
+
+def _begin(session: Session | None) -> None:
     begin_worker()
-    if prepare is not None:
-        prepare()
+    if session is not None:
+        _open_session.enter_context(session())
 
 
 def _killed() -> WorkersLost:
@@ -221,14 +249,14 @@ def _killed() -> WorkersLost:
 
 
 def open_executor(
-    jobs: int, cluster: ClusterSettings | None = None, prepare: Callable[[], None] | None = None
+    jobs: int, cluster: ClusterSettings | None = None, session: Session | None = None
 ) -> AbstractContextManager[Executor | None]:
     """Return an executor: the cluster, if any, else a pool of `jobs` processes; None for one job, which needs no other.
 
-    `prepare` runs once in every worker, before its first unit.
+    Every worker enters `session` before its first unit.
     """
     if cluster is not None:
         from assay.system.cluster import connect
 
-        return connect(cluster, prepare)
-    return LocalPool(jobs, prepare) if jobs > 1 else nullcontext()
+        return connect(cluster, session)
+    return LocalPool(jobs, session) if jobs > 1 else nullcontext()

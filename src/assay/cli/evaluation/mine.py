@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
 import click
 
-from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.common import cluster_option, echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import echo_warnings, progress_bar
+from assay.config.cluster import choose_cluster
 from assay.core.cautions import as_json
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
@@ -56,6 +57,11 @@ def locate(path: str, text: str) -> list[Definition]:
     ]
 
 
+def parsing() -> AbstractContextManager[object]:
+    """Return a context that stops the parser of this process in the end."""
+    return closing(_parser)
+
+
 @click.command("mine")
 @options.root
 @click.option(
@@ -96,6 +102,7 @@ def locate(path: str, text: str) -> list[Definition]:
 @click.option("--keep-trailers", is_flag=True, help="Keep Signed-off-by and the like.")
 @click.option("--include-tests", is_flag=True, help="Include tests among the expected items.")
 @options.count("--jobs", default=1, help="Processes that read commits. The result is the same.")
+@cluster_option
 @options.path(
     "--held-out", help="With --from docstrings: write the symbols whose doc comments must be hidden from the index."
 )
@@ -108,6 +115,7 @@ def mine_command(
     seed: int,
     at: str,
     held_out: Path | None,
+    cluster: str | None,
     form: str,
     **choices: Any,
 ) -> None:
@@ -119,7 +127,8 @@ def mine_command(
     """
     _check(sources, output, at, held_out)
     split_point = cut(at) if at else ""
-    mined = _mine(find_root(root), tuple(dict.fromkeys(sources)), Options(**choices, held_out=held_out is not None))
+    chosen_options = Options(**choices, cluster=choose_cluster(cluster), session=parsing, held_out=held_out is not None)
+    mined = _mine(find_root(root), tuple(dict.fromkeys(sources)), chosen_options)
     queries = [query for source in mined.values() for query in source.queries]
     if size:
         queries = sample(queries, size, seed)
@@ -149,7 +158,7 @@ def _check(sources: tuple[str, ...], output: Path | None, at: str, held_out: Pat
 
 
 def _mine(root: Path, sources: tuple[str, ...], options: Options) -> dict[str, Mined]:
-    with progress_bar() as bar, closing(_parser):
+    with progress_bar() as bar, parsing():
         return {source: _SOURCES[source](root, locate, options, bar) for source in sources}
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from assay.cli.common import echo, print_json
+from assay.cli.common import cluster_option, echo, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, parsed, progress_bar, shortened
+from assay.config.cluster import choose_cluster
 from assay.core.cautions import Caution
 from assay.core.golden import GoldenSet
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
+from assay.evaluate.fan_out import Opening, Workers, open_workers
 from assay.evaluate.markdown import save_run
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import Measure, parse
@@ -45,6 +48,7 @@ _UNSTABLE_SHOWN = 5
     "--repeat", default=1, help="Repetitions: the median latency counts, and queries with differing results are listed."
 )
 @options.count("--jobs", default=1, help="Concurrent queries, if the system allows it.")
+@cluster_option
 @click.option(
     "--ties",
     type=click.Choice(["order", "trec"]),
@@ -93,6 +97,7 @@ def run_command(
     matching: str | None,
     depth: int | None,
     jobs: int,
+    cluster: str | None,
     timeout: float,
     max_time: float | None,
     stop_after: int,
@@ -116,6 +121,7 @@ def run_command(
     chosen_measures = parsed(measures)
     timeout, limits = options.time_limits(timeout, max_time)
     limits["stop_after"] = stop_after
+    chosen_cluster = choose_cluster(cluster)
     if resumed and golden_path:
         raise AssayError("--resume uses the golden set of its run: leave out --golden, or leave out --resume")
     with runs.open(write=True) as store:
@@ -123,7 +129,9 @@ def run_command(
             explicit = click.get_current_context().get_parameter_source("spec") is ParameterSource.COMMANDLINE
             info = store.find(resumed)
             system = reopen_system(info, spec if explicit else None, runs.root, corpus, timeout)
-            outcome = _resume(store, info, system, jobs, limits)
+            place = corpus or (Path(info.corpus) if info.corpus else None)
+            opening = Opening(info.system, timeout, runs.root, place.resolve() if place else None, Path.cwd())
+            outcome = _resume(store, info, system, jobs, limits, open_workers(chosen_cluster, opening, system))
         else:
             golden = selection.of(golden_sets.load(golden_path or golden_sets.default(runs.root)))
             folder = str(corpus.resolve()) if corpus else ""
@@ -132,7 +140,8 @@ def run_command(
             chosen = matcher_for(golden, matching)
             plan = Plan(chosen, depth=depth or 0, jobs=jobs, corpus=folder, group=group or "", **limits, **settings)
             system = open_system(spec, timeout=timeout, root=runs.root, corpus=corpus)
-            outcome = begin(store, golden, plan, system, runs.root)
+            opening = Opening(spec, timeout, runs.root, corpus.resolve() if corpus else None, Path.cwd())
+            outcome = begin(store, golden, plan, system, runs.root, open_workers(chosen_cluster, opening, system))
         run = run_json(store, outcome.info, chosen_measures, summary=None if chosen_measures else outcome.summary)
         unstable = store.unstable(outcome.info.run_id)
     if unstable:
@@ -169,16 +178,31 @@ def update_indexes(spec: str, root: Path, corpus: Path | None, golden: GoldenSet
                 repository.refresh(progress=bar)
 
 
-def begin(store: RunStore, golden: GoldenSet, plan: Plan, system: System, root: Path) -> Outcome:
+def begin(
+    store: RunStore,
+    golden: GoldenSet,
+    plan: Plan,
+    system: System,
+    root: Path,
+    answering: AbstractContextManager[Workers | None] = nullcontext(),  # noqa: B008 (has no state)
+) -> Outcome:
     """Execute a new run to its end and close the system."""
-    with progress_bar("asking", len(golden.queries)) as bar, closing(system):
-        return execute(golden, system, store, plan, root, bar.advance)
+    with closing(system), answering as workers, progress_bar("asking", len(golden.queries)) as bar:
+        plan = replace(plan, at_once=workers.count) if workers else plan
+        return execute(golden, system, store, plan, root, bar.advance, workers)
 
 
-def _resume(store: RunStore, info: RunInfo, system: System, jobs: int, limits: Mapping[str, Any]) -> Outcome:
+def _resume(
+    store: RunStore,
+    info: RunInfo,
+    system: System,
+    jobs: int,
+    limits: Mapping[str, Any],
+    answering: AbstractContextManager[Workers | None],
+) -> Outcome:
     remaining = len(store.repositories(info)) - sum(store.answered(info.run_id).values())
-    with progress_bar("asking", remaining) as bar, closing(system):
-        return resume(info, system, store, jobs, bar.advance, **limits)
+    with closing(system), answering as workers, progress_bar("asking", remaining) as bar:
+        return resume(info, system, store, jobs, bar.advance, ask=workers, **limits)
 
 
 # Text output

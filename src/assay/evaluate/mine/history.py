@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -24,6 +24,7 @@ from assay.evaluate.mine.rules import reason_against, says_nothing
 from assay.git import Blobs, Git, unquote
 from assay.git.diff import OPTIONS, Hunk, read_hunk
 from assay.languages import language_of
+from assay.system.executor import UnitFailed, WorkersLost, open_executor, require_folder
 
 # a line that starts with NUL opens a commit; no other log line can
 _FIELDS = ("%H", "%P", "%ct", "%an <%ae>", "%cn <%ce>", "%B")
@@ -192,27 +193,28 @@ _BATCH = 32  # commits sent to a process at a time
 
 
 def _outcomes(git: Git, newest_first: Iterator[Commit], locate: Locator, options: Options) -> Generator[Outcome]:
-    """Yield the outcome of each commit in order, computed in `options.jobs` processes."""
-    if options.jobs == 1:
-        with git.blobs() as blobs:
-            parents = _ParentOutlines(locate, blobs)
-            yield from (_outcome(commit, parents, options) for commit in newest_first)
-        return
-    from assay.system.executor import LocalPool, UnitFailed, WorkersLost
-
-    units = ((number, git.root, batch, locate, options) for number, batch in enumerate(_batches(newest_first)))
-    mined: dict[int, list[Outcome]] = {}  # by number, until it is their turn
-    following = 0
-    with LocalPool(options.jobs) as pool:
+    """Yield the outcome of each commit in order, computed by workers, if the options ask for some."""
+    with open_executor(options.jobs, options.cluster, options.session) as executor:
+        if executor is None:
+            with git.blobs() as blobs:
+                parents = _ParentOutlines(locate, blobs)
+                yield from (_outcome(commit, parents, options) for commit in newest_first)
+            return
+        settings = replace(options, cluster=None, session=None)
+        units = ((number, git.root, batch, locate, settings) for number, batch in enumerate(_batches(newest_first)))
+        mined: dict[int, list[Outcome]] = {}  # by number, until it is their turn
+        following = 0
         try:
-            for (number, *_), outcomes in pool.map_units(_mine_batch, units):
+            for (number, *_), outcomes in executor.map_units(_mine_batch, units):
                 if isinstance(outcomes, UnitFailed):
                     raise AssayError(outcomes.message)
                 mined[number] = outcomes
                 while following in mined:
                     yield from mined.pop(following)
                     following += 1
-        except WorkersLost:
+        except WorkersLost as error:
+            if options.cluster is not None:
+                raise AssayError(f"{error}. Nothing was written") from None
             raise AssayError("a worker process was killed, perhaps out of memory; mine with fewer --jobs") from None
 
 
@@ -223,6 +225,7 @@ def _batches(newest_first: Iterator[Commit]) -> Iterator[list[Commit]]:
 
 def _mine_batch(number: int, root: Path, batch: list[Commit], locate: Locator, options: Options) -> list[Outcome]:
     """Return the outcomes of some commits; called in a worker process."""
+    require_folder(root)
     with Git(root).blobs() as blobs:
         parents = _ParentOutlines(locate, blobs)
         return [_outcome(commit, parents, options) for commit in batch]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.core.cautions import Caution
 from assay.core.golden import GoldenQuery
@@ -15,6 +16,10 @@ from assay.errors import AssayError
 from assay.git import Git
 from assay.languages.conventions import is_test_path
 from assay.text.prose import LEADING, tidy, without_ids, without_trailers
+
+if TYPE_CHECKING:
+    from assay.system.cluster import ClusterSettings
+    from assay.system.executor import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class Options:
     strip_names: bool = False
     include_tests: bool = False
     jobs: int = 1  # processes that read commits
+    cluster: ClusterSettings | None = None  # whose workers read commits instead
+    session: Session | None = None  # held open by each of them
     held_out: bool = False  # tag docstring queries whose doc comment must be hidden from the index
 
 

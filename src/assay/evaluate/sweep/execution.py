@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from assay.core.golden import GoldenSet, Response
+from assay.core.golden import GoldenSet
 from assay.core.progress import Progress
 from assay.errors import AssayError
-from assay.evaluate.judging import Judged
 from assay.evaluate.run import Plan, describe_system, execute, resume
-from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import summarise
+from assay.evaluate.runs import Part, RunInfo, RunStore
 from assay.evaluate.sweep.grid import NONE, SEARCH, SETTABLE, SHARED, Configuration
 from assay.evaluate.systems import System, SystemFailed, open_system
-from assay.system.executor import Executor, LocalPool, Unit, UnitFailed
+from assay.system.executor import Executor, LocalPool, Unit, UnitFailed, require_folder
 
 Advance = Callable[[int], None]  # called with the number of newly answered queries
 
@@ -55,8 +51,7 @@ class TransferredRun:
     """A run made by a worker of a cluster, for the run store of the command."""
 
     info: RunInfo
-    answers: list[tuple[int, str, Response, bool]]
-    judged: Judged
+    parts: list[Part]  # as stored: neither side decodes them
 
 
 def run_tasks(tasks: Sequence[Task], executor: Executor | None, advance: Advance) -> list[TaskResult]:
@@ -99,12 +94,14 @@ def _run_in_workers(tasks: Sequence[Task], executor: Executor, advance: Advance)
 
 def run_task(task: Task, advance: Advance = lambda count: None) -> TaskResult:
     """Send a configuration the queries it has not answered yet."""
+    with RunStore.open(task.runs, write=True) as store:
+        return _run_in_store(task, store, advance)
+
+
+def _run_in_store(task: Task, store: RunStore, advance: Advance = lambda count: None) -> TaskResult:
     queries = len(task.golden.queries)
     plan = replace(task.plan, label=task.name)
-    with (
-        RunStore.open(task.runs, write=True) as store,
-        closing(_open_system(task)) as system,
-    ):
+    with closing(_open_system(task)) as system:
         system.index()
         earlier = None if task.fresh else earlier_run(store, task.golden, system, plan)
         if earlier is None:
@@ -179,8 +176,7 @@ def run_elsewhere(
     `folder` is the current one of the command, which the worker needs at the same path, like the root.
     """
     for needed in (folder, task.root):
-        if not needed.is_dir():
-            raise AssayError(f"{needed}: no such folder on {platform.node()}; workers need it at the same path")
+        require_folder(needed)
     with chdir(folder):
         return _run_and_transfer(task, finished)
 
@@ -191,32 +187,15 @@ def _run_and_transfer(task: Task, finished: Sequence[RunInfo]) -> TaskResult | t
             system.index()
             if earlier := next(iter(_same_state(finished, system)), None):
                 return TaskResult(task.name, earlier.run_id, 0)
-    with TemporaryDirectory(prefix="assay-run-") as folder:
-        path = Path(folder) / "runs.db"
-        result = run_task(replace(task, runs=path))
-        with RunStore.open(path) as store:
-            info = store.info(result.run_id)
-            responses, unstable = (
-                store.responses(result.run_id, len(task.golden.queries)),
-                store.unstable(result.run_id),
-            )
-            answered = store.answered(result.run_id)
-            answers = [
-                (position, query.id, responses[position], query.id in unstable)
-                for position, query in enumerate(task.golden.queries)
-                if position in answered
-            ]
-            return result, TransferredRun(info, answers, store.judged(info))
+    with closing(RunStore.in_memory()) as store:
+        result = _run_in_store(task, store)
+        return result, TransferredRun(store.info(result.run_id), list(store.parts(result.run_id)))
 
 
 def _store(task: Task, result: TaskResult, run: TransferredRun) -> TaskResult:
-    """Add a run from a worker to the run store. Only the last step makes it complete."""
+    """Add a run from a worker to the run store, whole or not at all."""
     with RunStore.open(task.runs, write=True) as store:
-        info = store.start(replace(run.info, status="incomplete", aggregate_json={}), task.golden)
-        store.record(info.run_id, run.answers)
-        store.save_judged(info.run_id, info.matching, run.judged)
-        store.update(info.run_id, aggregate_json=summarise(info, task.golden, run.judged), status=run.info.status)
-    return replace(result, run_id=info.run_id)
+        return replace(result, run_id=store.add(run.info, task.golden, run.parts).run_id)
 
 
 def _warm_up(system: System, task: Task) -> None:

@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -217,9 +218,13 @@ def _group_work(task: TuningTask, cache: FigureCache, settings: Sequence[Changes
 _worker: tuple[TuningTask, Assay] | None = None  # state of a worker process
 
 
-def _start_worker(task: TuningTask) -> None:
+@contextmanager
+def _worker_session(task: TuningTask) -> Iterator[None]:
     global _worker
-    _worker = task, task.open()
+    with closing(task.open()) as system:
+        _worker = task, system
+        yield
+    _worker = None
 
 
 def _ask_in_worker(settings: Sequence[Changes], positions: Sequence[int]) -> Answers:
@@ -266,7 +271,7 @@ def tune(
         cache = FigureCache(folder, _state(task, system))
         folds = split(task.golden.queries)
         located = replace(task, corpus=task.corpus.resolve() if task.corpus else None)  # workers may be elsewhere
-        with open_executor(jobs, cluster, partial(_start_worker, located)) as executor:
+        with open_executor(jobs, cluster, partial(_worker_session, located)) as executor:
             figures = CachedFigures(task, system, cache, executor, progress)
             _require(task, int(np.count_nonzero(~np.isnan(figures([()])[0]))))
             tuned = cross_validate(figures, values, base, folds, clusters_of(task.golden.queries), figures.begin)
