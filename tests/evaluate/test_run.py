@@ -424,7 +424,7 @@ def _damaged(path: Path) -> None:
     [
         (_not_a_database, "not a run file, or damaged (file is not a database). Move it away"),
         (_of_something_else, "an SQLite database, but not a run file"),
-        (_newer, "the run file has format 99, this version of assay reads 1"),
+        (_newer, "the run file has format 99, this version of assay reads 2"),
         (_damaged, "not a run file, or damaged"),
     ],
 )

@@ -109,8 +109,7 @@ def test_our_own_tasks_are_ranked_as_well_as_the_baseline_and_the_targets_say(fi
 
 
 def test_the_default_finds_more_of_our_own_tasks_than_bm25f_alone(figures: Figures, own_index: Path) -> None:
-    """Finds something for more tasks, and no fewer labels beyond what one label of twenty tasks is worth."""
     lexical = own_figures("lexical", own_index)
-    for measure, least in (("R@10", -0.01), ("Success@10", 0.0)):
+    for measure in ("R@10", "Success@10"):
         ours, plain = (np.mean([tier[measure] for tier in each.values()]) for each in (figures, lexical))
-        assert ours - plain > least, measure
+        assert ours > plain, measure

@@ -191,10 +191,10 @@ def store_check_command(
         counts = {"baselines": len(opened.ledger.baselines()), "experiments": len(opened.ledger.experiments())}
         size = opened.size()
     feedback = check_feedback(runs.address) if isinstance(runs.address, str) else []
-    problems += [f"feedback on {one.repository}: {problem}" for one in feedback for problem in one.problems]
+    problems += [f"feedback on {checked.repository}: {problem}" for checked in feedback for problem in checked.problems]
     problems += [f"{run.run_id}: {problem}" for run in checked for problem in run.problems]
     responses = sum(run.responses for run in checked)
-    counts["symbols"] = sum(one.symbols for one in feedback)
+    counts["symbols"] = sum(checked.symbols for checked in feedback)
     if form == "json":
         rows = [
             {"run_id": run.run_id, "responses": run.responses, "digest": run.digest, "problems": list(run.problems)}

@@ -88,8 +88,10 @@ def _worker_session(opening: Opening, description: dict[str, Any]) -> Iterator[N
         closing(open_system(opening.spec, timeout=opening.timeout, root=opening.root, corpus=opening.corpus)) as system,
     ):
         system.index()
-        ours = describe_system(system)
-        if differing := sorted(fact for fact in ours | description if ours.get(fact) != description.get(fact)):
+        own_facts = describe_system(system)
+        if differing := sorted(
+            fact for fact in own_facts | description if own_facts.get(fact) != description.get(fact)
+        ):
             raise AssayError(
                 f"{opening.spec} is another system on {platform.node()}: {', '.join(differing)} differ; "
                 "workers need the same folders, shared, and the same settings"

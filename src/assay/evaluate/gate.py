@@ -119,8 +119,8 @@ def comparable_plan(golden: GoldenSet, baseline: Path | RunInfo | None) -> Plan:
     """Return the plan of a run with the matcher and k of the baseline, if there is one."""
     if baseline is None:
         return Plan(matcher_for(golden, None))
-    made = read_baseline(baseline) if isinstance(baseline, Path) else baseline
-    return Plan(matcher_for(golden, made.matching), made.k)
+    reference = read_baseline(baseline) if isinstance(baseline, Path) else baseline
+    return Plan(matcher_for(golden, reference.matching), reference.k)
 
 
 def gate_run(

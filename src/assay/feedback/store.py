@@ -87,14 +87,14 @@ class Store:
 
     def keep(self, marks: Iterable[Mark], now: float) -> dict[str, int]:
         """Insert or refresh rows for symbol versions; return their keys by id."""
-        kept = {mark.id: mark for mark in marks}
-        rows = [(mark.id, mark.text, mark.file, now) for mark in kept.values()]
+        by_id = {mark.id: mark for mark in marks}
+        rows = [(mark.id, mark.text, mark.file, now) for mark in by_id.values()]
         self._db.merge("symbols", ("id", "text", "file", "time"), rows, {"time": "new.time"})
         keys: dict[str, int] = {}
-        for batch in _batches(kept):
+        for batch in _batches(by_id):
             select = f"SELECT id, text, key FROM symbols WHERE id IN ({_places(batch)})"
-            keys |= {id: int(key) for id, text, key in self._db.rows(select, batch) if text == kept[id].text}
-        return {id: keys[id] for id in kept}
+            keys |= {id: int(key) for id, text, key in self._db.rows(select, batch) if text == by_id[id].text}
+        return {id: keys[id] for id in by_id}
 
     def records(self) -> list[Record]:
         """Return the records of all symbols; of a store that exceeds its limits, the newest."""

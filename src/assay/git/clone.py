@@ -49,15 +49,15 @@ def resolve(address: GitAddress) -> str:
         return address.revision
     name = address.revision or "HEAD"
     # a tag with an object of its own has its commit under ^{}
-    wanted = [f"refs/tags/{name}^{{}}", f"refs/tags/{name}", f"refs/heads/{name}"] if address.revision else ["HEAD"]
-    done = launcher.transfer(Path("/"), ["ls-remote", "--quiet", "--", address.url, *wanted], _RESOLVE_SECONDS)
+    references = [f"refs/tags/{name}^{{}}", f"refs/tags/{name}", f"refs/heads/{name}"] if address.revision else ["HEAD"]
+    done = launcher.transfer(Path("/"), ["ls-remote", "--quiet", "--", address.url, *references], _RESOLVE_SECONDS)
     if done.code:
         raise CloneFailed(f"{address.url}: cannot be read ({_message(done.complaint)})")
     commits = {}
     for line in done.output.decode("utf-8", "replace").splitlines():
         commit, _, reference = line.partition("\t")
         commits[reference] = commit
-    for reference in wanted:
+    for reference in references:
         if _COMMIT.fullmatch(commits.get(reference, "")):
             return commits[reference]
     raise CloneFailed(f"{address.url}: no branch, tag or full commit id '{name}'")

@@ -189,6 +189,7 @@ def contributions(model: Model, candidates: Candidates) -> dict[int, dict[str, f
 
 # Conversion of model scores to score multipliers.
 
+_BEHIND = 1 - 1e-9  # of the last candidate's score: the best item that is none, so that rounding does not put it first
 _SPREAD = 0.3  # packing allots tokens by score, and hand-tuned scores lie closer together than model scores
 
 
@@ -203,6 +204,6 @@ def gain(model: Model, candidates: Candidates, scores: Floats, weight: float) ->
     after = np.exp(_SPREAD * (mixed - mixed.max(initial=-np.inf)))
     others = scores.copy()
     others[candidates.numbers] = 0
-    gains = np.full(len(scores), after.min(initial=1.0) / (others.max(initial=0.0) or 1.0))
+    gains = np.full(len(scores), _BEHIND * after.min(initial=1.0) / (others.max(initial=0.0) or 1.0))
     gains[candidates.numbers] = after / before
     return gains

@@ -283,15 +283,15 @@ class Index:
 
         `characters` of the comment count.
         """
-        found: dict[int, tuple[str, str]] = {}
+        descriptions: dict[int, tuple[str, str]] = {}
         for part, local in self._by_owner(numbers, _FIRST):
             query = (
                 "SELECT s.number, s.name, s.symbol, coalesce(t.signature, ''), substr(coalesce(t.doc, ''), 1, ?) "
                 f"FROM symbols s LEFT JOIN texts t ON t.number = s.number WHERE s.number IN ({_marks(local)})"
             )
             for number, name, symbol, signature, comment in part.execute(query, (characters, *local)):
-                found[number + part.first] = (name, f"{symbol} {symbol} {signature} {comment}")
-        return found
+                descriptions[number + part.first] = (name, f"{symbol} {symbol} {signature} {comment}")
+        return descriptions
 
     def ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """Return ids by item number."""

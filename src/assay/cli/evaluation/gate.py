@@ -255,13 +255,13 @@ def _new_run(store: RunStore, golden_path: Path, spec: str, baseline: Path | Run
     return begin(store, golden, comparable_plan(golden, baseline), open_system(spec, root=root), root).info
 
 
-def _renewal_hint(run: str, given: str | None, baseline: Path | RunInfo | None, named: bool, runs: Runs) -> str:
+def _renewal_hint(run: str, baseline_name: str | None, baseline: Path | RunInfo | None, named: bool, runs: Runs) -> str:
     """Return the command that replaces the baseline of a gate where it is."""
     store = f" --runs {shown_store(runs.option)}" if runs.option else ""
     if isinstance(baseline, RunInfo) and named:
-        name = f" --name {given}" if given else ""
+        name = f" --name {baseline_name}" if baseline_name else ""
         return f"If this is intended, renew the baseline: assay eval baseline set {run}{name}{store}"
-    file = f" --file {baseline}" if isinstance(baseline, Path) and (given or runs.shared) else ""
+    file = f" --file {baseline}" if isinstance(baseline, Path) and (baseline_name or runs.shared) else ""
     return f"If this is intended, renew the baseline and commit it: assay eval baseline set {run}{file}{store}"
 
 

@@ -65,16 +65,16 @@ def serve_alone(plan: Plan, listening: socket.socket, say: Callable[[str], None]
             single = stack.enter_context(Resident(plan.roots[0].path, plan.index_dir, plan.watch))
             bench = _bench(plan, single, None)
         else:
-            several = stack.enter_context(WorkspaceResident(plan.roots, plan.folder, plan.watch, partly=True))
+            resident = stack.enter_context(WorkspaceResident(plan.roots, plan.folder, plan.watch, partly=True))
 
             def read_registry() -> None:
                 roots = plan.registered(say)
                 if roots is not None:
-                    several.replace_roots(roots)
+                    resident.replace_roots(roots)
 
             if plan.registry:
                 stack.enter_context(closing(RegistryWatcher(plan.registry, read_registry)))
-            bench = _bench(plan, several, read_registry)
+            bench = _bench(plan, resident, read_registry)
         run(application(bench, plan.access), listening)
 
 

@@ -156,12 +156,12 @@ class Supervisor:
         self._say(f"{worker}; another one starts in {pause:g} s")
 
     def _start_worker(self) -> _Worker:
-        ours, theirs = socket.socketpair()
+        parent_end, worker_end = socket.socketpair()
         with self._lock:
             row = min(set(range(self._rows - 1)) - {worker.row for worker in self._workers})
             self._board.clear(row)
-            command = [sys.executable, "-P", "-m", "assay.serve.workers.worker", str(theirs.fileno())]
-            descriptors = (theirs.fileno(), self._listening.fileno(), self._file.fileno())
+            command = [sys.executable, "-P", "-m", "assay.serve.workers.worker", str(worker_end.fileno())]
+            descriptors = (worker_end.fileno(), self._listening.fileno(), self._file.fileno())
             # own session: Ctrl-C reaches only the supervisor, which lets workers finish
             process = subprocess.Popen(
                 command,
@@ -170,8 +170,8 @@ class Supervisor:
                 env=child_environment(),
                 start_new_session=True,
             )
-            theirs.close()
-            worker = _Worker(process, Channel(ours), row)
+            worker_end.close()
+            worker = _Worker(process, Channel(parent_end), row)
             worker.channel.send(self._settings(row))
             worker.channel.send(self._served())
             for label, (_, upkeep) in self._upkeeps.items():
