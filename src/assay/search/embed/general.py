@@ -122,6 +122,24 @@ class WordEmbedder:
             self._rows_of.trim()
         return unit(sums)
 
+    def rows(self, text: str) -> NDArray[np.int64]:
+        """Return the table rows of a text's known words, in order."""
+        found = chain.from_iterable(map(self._rows_of.__getitem__, pieces(text)))
+        rows = np.fromiter(found, np.int64)
+        self._rows_of.trim()
+        return rows
+
+    def similarities(self, words: Sequence[str]) -> NDArray[np.float64]:
+        """Return the cosine of each word and every row of the table, from 0 to 1; zeros for an unknown word."""
+        vectors = self._unit_rows
+        rows = [self._rows_of[word][:1] for word in words]
+        known = np.array([vectors[row[0]] if row else np.zeros(self.dimensions) for row in rows], np.float32)
+        return np.clip(known.reshape(len(words), self.dimensions) @ vectors.T, 0.0, 1.0).astype(np.float64)
+
+    @cached_property
+    def _unit_rows(self) -> Vectors:
+        return unit(self._decoded)
+
     @cached_property
     def _decoded(self) -> Vectors:
         return self._table.vectors(slice(None))
