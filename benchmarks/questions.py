@@ -71,12 +71,14 @@ def corpora(clones: Path, indexes: Path, split: str) -> list[Corpus]:
 T = TypeVar("T")
 
 
-def cached(work: Path | None, corpus: Corpus, what: str, compute: Callable[[], T]) -> T:
-    """Return what was computed for a corpus, from the folder `work` if code and questions are the same as then."""
+def cached(
+    work: Path | None, corpus: Corpus, what: str, compute: Callable[[], T], inputs: Sequence[Path] = ()
+) -> T:
+    """Return what was computed for a corpus, from the folder `work` if code, questions and `inputs` are as they were."""
     if work is None:
         return compute()
     digest = blake2b(digest_size=8)
-    for path in sorted([*(ROOT / "src/assay").rglob("*.py"), *SETS.glob(f"{corpus.name}-*.jsonl")]):
+    for path in sorted([*(ROOT / "src/assay").rglob("*.py"), *SETS.glob(f"{corpus.name}-*.jsonl"), *inputs]):
         digest.update(path.read_bytes())
     target = work / f"{corpus.name}-{what}-{digest.hexdigest()}.pickle"
     if target.exists():

@@ -35,9 +35,17 @@ from assay.search.intent import intent  # noqa: E402
 TARGET = ROOT / "src/assay/search" / merge.MODEL
 DEPTH = 50  # passages
 RIDGE = 0.01
+# Of passages. The questions avoid the words of the documents more than people do; Cranfield's do not.
+FLOORS = {"reranker": 4.0}
 STEPS, RATE = 400, 0.03  # of Adam
 DECIMALS = 6
 FOLDS = 7
+SENSES = dict.fromkeys(
+    ("reranker", "blend", "lexical", "reciprocal rank", "heading", "coverage", "path", "innermost heading, precision",
+     "similar words", "similar words, together", "similar words, headings", "similar words, path", "general vector",
+     "general vector, relative", "engine", "file text", "file vector", "file vector, relative", "file vector, nearest"),
+    1,
+) | dict.fromkeys(("list of changes", "news", "test", "support"), -1)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,10 @@ def fit(cases: Sequence[Case]) -> Fitted:
             chosen = first_of_each_file(case)
             rows.append(block[chosen])
             targets.append(case.gains[chosen] / case.gains[chosen].sum())
-    weights = descend(rows, targets, total)
+    senses = [SENSES.get(name, 0) for columns in names.values() for name in columns]
+    floors = [FLOORS.get(name, 0.0) if group == merge.PASSAGE else 0.0 for group in names for name in names[group]]
+    least = np.array([*floors, 0.0]) * np.concatenate([*scales.values(), [1.0]])
+    weights = descend(rows, targets, [*senses, 0], least)
     split = sizes[merge.PASSAGE]
     raw = {merge.PASSAGE: weights[:split] / scales[merge.PASSAGE], merge.CODE: weights[split:-1] / scales[merge.CODE]}
     return Fitted(names, means, raw, {merge.PASSAGE: float(weights[-1]), merge.CODE: 0.0})
@@ -141,8 +152,17 @@ def first_of_each_file(case: Case) -> NDArray[np.intp]:
     return np.array([*range(passages), *sorted(first.values())])
 
 
-def descend(rows: Sequence[Floats], targets: Sequence[Floats], size: int) -> Floats:
-    """Minimise the cross entropy between targets and softmax scores, with a ridge, by Adam."""
+def descend(
+    rows: Sequence[Floats], targets: Sequence[Floats], senses: Sequence[int], least: Floats | float = 0.0
+) -> Floats:
+    """Minimise the cross entropy between targets and softmax scores, with a ridge, by Adam.
+
+    `senses` has the sign that each weight must have, 0 for either, and `least` the floor of positive ones: evidence of a match never counts against it. The
+    questions avoid the words of the documents, so that free weights would punish the words themselves.
+    """
+    size = len(senses)
+    low = np.where(np.array(senses) > 0, least, -np.inf)
+    high = np.where(np.array(senses) < 0, 0.0, np.inf)
     values, wanted = np.concatenate(rows).astype(np.float32), np.concatenate(targets)
     sizes = [len(block) for block in rows]
     starts = np.cumsum([0, *sizes[:-1]])
@@ -153,7 +173,7 @@ def descend(rows: Sequence[Floats], targets: Sequence[Floats], size: int) -> Flo
         chances /= np.repeat(np.add.reduceat(chances, starts), sizes)
         gradient = (chances - wanted).astype(np.float32) @ values / len(rows) + RIDGE * weights
         mean, square = 0.9 * mean + 0.1 * gradient, 0.99 * square + 0.01 * gradient**2
-        weights -= RATE * mean / (np.sqrt(square) + 1e-8)
+        weights = np.clip(weights - RATE * mean / (np.sqrt(square) + 1e-8), low, high)
     return weights
 
 
