@@ -71,9 +71,7 @@ def corpora(clones: Path, indexes: Path, split: str) -> list[Corpus]:
 T = TypeVar("T")
 
 
-def cached(
-    work: Path | None, corpus: Corpus, what: str, compute: Callable[[], T], inputs: Sequence[Path] = ()
-) -> T:
+def cached(work: Path | None, corpus: Corpus, what: str, compute: Callable[[], T], inputs: Sequence[Path] = ()) -> T:
     """Return what was computed for a corpus, from the folder `work` if code, questions and `inputs` are as they were."""
     if work is None:
         return compute()
@@ -245,7 +243,9 @@ def main() -> None:
     if given.split == "test" and not given.look:
         parser.error("the test split needs --look REASON: every look is logged")
     chosen = [
-        corpus for corpus in corpora(given.corpora, given.indexes, given.split) if not given.only or corpus.name in given.only
+        corpus
+        for corpus in corpora(given.corpora, given.indexes, given.split)
+        if not given.only or corpus.name in given.only
     ]
     lines: list[str] = []
     details = []

@@ -30,7 +30,6 @@ from assay.api import Repository
 from assay.core.golden import GoldenQuery
 from assay.evaluate.golden import load
 from assay.rank.arrays import Floats
-from assay.search.embed.embedders import Embedder
 from assay.search.hits import SearchHit
 
 TARGET = ROOT / "src/assay/answer"
@@ -139,7 +138,7 @@ def main() -> None:
     said, held_out = dict[str, list[list[float]]](), list[tuple[str, Mapping[str, float], bool]]()
     for fold in folds(cases):
         model = fit(each for other, others in cases.items() if other not in fold for each in others)
-        for name, each in ((name, each) for name in fold for each in cases[name]):
+        for name, each in ((left_out, each) for left_out in fold for each in cases[left_out]):
             picked = chosen(each, model)
             held_out.append((name, confidence_features(each.question, each.hits), not each.query.refuse))
             if each.query.must_contain:

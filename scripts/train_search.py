@@ -157,8 +157,9 @@ def descend(
 ) -> Floats:
     """Minimise the cross entropy between targets and softmax scores, with a ridge, by Adam.
 
-    `senses` has the sign that each weight must have, 0 for either, and `least` the floor of positive ones: evidence of a match never counts against it. The
-    questions avoid the words of the documents, so that free weights would punish the words themselves.
+    `senses` has the sign that each weight must have, 0 for either, and `least` the floor of positive ones: evidence of
+    a match never counts against it. The questions avoid the words of the documents, so that free weights would punish
+    the words themselves.
     """
     size = len(senses)
     low = np.where(np.array(senses) > 0, least, -np.inf)

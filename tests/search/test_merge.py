@@ -130,8 +130,10 @@ def test_features_of_passages_say_what_their_names_say() -> None:
         hit("README.md", (), "Pumps and valves.", 1.0, nan),
         hit("docs/valve.md", ("Other",), "Nothing.", 0.0, 0.1),
     ]
-    idf = {("pump",): 3.0, ("valv",): 1.0}
-    values = merge.passage_features(hits, [1.0, 0.5, 0.2], [], idf, "how many valves has a pump")
+    idf: dict[tuple[str, ...], float] = {("pump",): 3.0, ("valv",): 1.0}
+    values = merge.passage_features(
+        hits, [1.0, 0.5, 0.2], [], idf, np.array([0.25, 1.0, 0.0]), "how many valves has a pump"
+    )
     told = {name: column.tolist() for name, column in values.items()}
     assert told == {
         "reranker": [1.0, 0.5, 0.2],
@@ -152,7 +154,7 @@ def test_features_of_passages_say_what_their_names_say() -> None:
         "default, if asked for an amount": [0.0, 0.0, 0.0],
         "code, if asked how": [0.0, 0.0, 0.0],
     }
-    reranked = merge.passage_features(hits, [1.0, 0.5, 0.2], [0.3, 0.2, 0.1], {("pump",): 3.0}, "pumps")
+    reranked = merge.passage_features(hits, [1.0, 0.5, 0.2], [0.3, 0.2, 0.1], {("pump",): 3.0}, np.zeros(3), "pumps")
     assert reranked["reranker"].tolist() == [0.3, 0.2, 0.1]
 
 

@@ -115,6 +115,7 @@ def passage_features(
     blended: Sequence[float],
     reranked: Sequence[float],  # empty without a reranker: the blended score, its main part, stands for it
     idf: Mapping[Word, float],
+    text_coverage: Floats,  # share of the query's words, by rarity, in each text
     query: str,
     similar: SimilarWords | None = None,
 ) -> dict[str, Floats]:
@@ -125,16 +126,18 @@ def passage_features(
     total = sum(idf.values()) or 1.0
     asked = {form for word in idf for form in word}
 
+    @cache  # passages share paths and headings
     def coverage(text: str) -> float:
         present = set(terms(text))
         return sum(weight for word, weight in idf.items() if not present.isdisjoint(word)) / total
 
+    @cache
     def precision(heading: str) -> float:
         named = set(terms(heading))
         return len(named & asked) / max(len(named), 1)
 
     def matches(pattern: re.Pattern[str], if_asked: bool) -> Floats:
-        return np.array([if_asked and bool(pattern.search(hit.text)) for hit in hits], np.float64)
+        return np.array([if_asked and pattern.search(hit.text) is not None for hit in hits], np.float64)
 
     amount = asks_for_amount(query)
     ranks = np.arange(len(hits), dtype=np.float64)
@@ -144,7 +147,7 @@ def passage_features(
         "lexical": np.array([hit.lexical / total for hit in hits], np.float64),
         "reciprocal rank": 1 / (1 + ranks),
         "heading": np.array([coverage(" ".join(hit.headings)) for hit in hits], np.float64),
-        "coverage": np.array([coverage(hit.text) for hit in hits], np.float64),
+        "coverage": text_coverage,
         "path": np.array([coverage(hit.path) for hit in hits], np.float64),
         "list of changes": np.array([bool(_CHANGES.search(hit.path)) for hit in hits], np.float64),
         "test": np.array([is_test_path(hit.path) for hit in hits], np.float64),
@@ -163,10 +166,12 @@ def passage_features(
 def _similar_features(hits: Sequence[SearchHit], similar: SimilarWords) -> dict[str, Floats]:
     """Return how well similar words cover the query: in the text, in its best window, in the headings."""
     texts = similar.rows([hit.text for hit in hits])
+    titles = list({hit.headings: 0 for hit in hits})  # passages share headings
+    by_title = dict(zip(titles, similar.coverage(similar.rows([*map(" ".join, titles)])).tolist(), strict=True))
     return {
         "similar words": similar.coverage(texts),
         "similar words, together": similar.window_coverage(texts),
-        "similar words, headings": similar.coverage(similar.rows([" ".join(hit.headings) for hit in hits])),
+        "similar words, headings": np.array([by_title[hit.headings] for hit in hits], np.float64),
     }
 
 

@@ -178,11 +178,13 @@ class Search:
         near, highest = self._nearest(query, allowed)
         passages = self.passage_ranker.ranked(query, query_words, k, allowed, vector_index, near)
         hits = self.read(query, passages)
+        weights = self._word_weights(query)
         features = merge.passage_features(
             hits,
             _relative([passage.score for passage in passages]),
             proximity(query, hits) if proximity else (),
-            self._word_weights(query),
+            weights,
+            self.passage_ranker.coverage([passage.number for passage in passages], weights),
             query,
             similar,
         )

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.rank.arrays import Floats, Ints
+from assay.search.embed.embedders import Vectors
 from assay.search.embed.general import WordEmbedder
-from assay.search.passage_ranker import Word
 
 _BLOCK = 24  # words; two neighbouring blocks are a window
 
@@ -23,11 +23,12 @@ class SimilarWords:
     """The words of one query, to be matched with texts."""
 
     embedder: WordEmbedder
-    similarities: Floats  # words of the query × rows of the table, from 0 to 1
+    similarities: Vectors  # words of the query × rows of the table, from 0 to 1
     weights: Floats  # share of each word in the rarity of the query
 
     @classmethod
-    def of(cls, embedder: WordEmbedder, idf: Mapping[Word, float]) -> SimilarWords:
+    def of(cls, embedder: WordEmbedder, idf: Mapping[tuple[str, ...], float]) -> SimilarWords:
+        """Return the words of a query, each given by its forms, with their rarity."""
         weights = np.array([*idf.values()], np.float64)
         return cls(embedder, embedder.similarities([word[0] for word in idf]), weights / max(weights.sum(), 1e-9))
 

@@ -129,12 +129,12 @@ class WordEmbedder:
         self._rows_of.trim()
         return rows
 
-    def similarities(self, words: Sequence[str]) -> NDArray[np.float64]:
+    def similarities(self, words: Sequence[str]) -> Vectors:
         """Return the cosine of each word and every row of the table, from 0 to 1; zeros for an unknown word."""
         vectors = self._unit_rows
         rows = [self._rows_of[word][:1] for word in words]
         known = np.array([vectors[row[0]] if row else np.zeros(self.dimensions) for row in rows], np.float32)
-        return np.clip(known.reshape(len(words), self.dimensions) @ vectors.T, 0.0, 1.0).astype(np.float64)
+        return np.asarray(np.maximum(known.reshape(len(words), self.dimensions) @ vectors.T, 0.0), np.float32)
 
     @cached_property
     def _unit_rows(self) -> Vectors:
