@@ -118,13 +118,13 @@ class PassageRanker:
 
     def coverage(self, numbers: Sequence[int], idf: Mapping[Word, float]) -> Floats:
         """Return the share of the words, by rarity, that the text of each of some passages has."""
-        wanted, found = np.array(numbers, np.int64), np.zeros(len(numbers))
+        wanted, covered = np.array(numbers, np.int64), np.zeros(len(numbers))
         for word, weight in idf.items():
             rows, counts = self._having(word)
             if len(rows):
                 places = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
-                found += weight * ((rows[places] == wanted) & (counts[places, _TEXT] > 0))
-        return found / (sum(idf.values()) or 1.0)
+                covered += weight * ((rows[places] == wanted) & (counts[places, _TEXT] > 0))
+        return covered / (sum(idf.values()) or 1.0)
 
     def _having(self, forms: Word) -> tuple[Ints, Floats]:
         """Return the passages that have a word in any of its forms, and its counts by field."""

@@ -54,8 +54,8 @@ class SimilarWords:
         owners = np.repeat(np.arange(len(sizes)), blocks)
         within = np.arange(len(owners)) - np.repeat(np.cumsum(blocks) - blocks, blocks)
         starts = np.repeat(np.cumsum(sizes) - sizes, blocks) + _BLOCK * within
-        found = self.similarities[:, np.concatenate([texts[place] for place in places])]
-        best = np.maximum.reduceat(found, starts, axis=1)
+        by_place = self.similarities[:, np.concatenate([texts[place] for place in places])]
+        best = np.maximum.reduceat(by_place, starts, axis=1)
         if len(owners) > 1:
             same = owners[1:] == owners[:-1]
             best[:, :-1] = np.where(same, np.maximum(best[:, :-1], best[:, 1:]), best[:, :-1])

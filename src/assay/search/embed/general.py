@@ -124,8 +124,8 @@ class WordEmbedder:
 
     def rows(self, text: str) -> NDArray[np.int64]:
         """Return the table rows of a text's known words, in order."""
-        found = chain.from_iterable(map(self._rows_of.__getitem__, pieces(text)))
-        rows = np.fromiter(found, np.int64)
+        row_numbers = chain.from_iterable(map(self._rows_of.__getitem__, pieces(text)))
+        rows = np.fromiter(row_numbers, np.int64)
         self._rows_of.trim()
         return rows
 
@@ -133,8 +133,8 @@ class WordEmbedder:
         """Return the cosine of each word and every row of the table, from 0 to 1; zeros for an unknown word."""
         vectors = self._unit_rows
         rows = [self._rows_of[word][:1] for word in words]
-        known = np.array([vectors[row[0]] if row else np.zeros(self.dimensions) for row in rows], np.float32)
-        return np.asarray(np.maximum(known.reshape(len(words), self.dimensions) @ vectors.T, 0.0), np.float32)
+        word_vectors = np.array([vectors[row[0]] if row else np.zeros(self.dimensions) for row in rows], np.float32)
+        return np.asarray(np.maximum(word_vectors.reshape(len(words), self.dimensions) @ vectors.T, 0.0), np.float32)
 
     @cached_property
     def _unit_rows(self) -> Vectors:
