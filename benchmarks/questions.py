@@ -17,10 +17,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
+from typing import TypeVar, cast
 
 import numpy as np
 import yaml
@@ -62,7 +65,28 @@ def corpora(clones: Path, indexes: Path, split: str) -> list[Corpus]:
     """Return the repositories of a split, by name."""
     rows = yaml.safe_load((SETS / "corpora.yaml").read_text("utf-8"))["corpora"]
     names = sorted(str(row["name"]) for row in rows if row["split"] == split)
-    return [Corpus(name, clones / name, indexes / name) for name in names]
+    return [Corpus(name, (clones / name).resolve(), indexes / name) for name in names]
+
+
+T = TypeVar("T")
+
+
+def cached(work: Path | None, corpus: Corpus, what: str, compute: Callable[[], T], inputs: Sequence[Path] = ()) -> T:
+    """Return what was computed for a corpus, from the folder `work` if code, questions and `inputs` are as they were."""
+    if work is None:
+        return compute()
+    digest = blake2b(digest_size=8)
+    for path in sorted([*(ROOT / "src/assay").rglob("*.py"), *SETS.glob(f"{corpus.name}-*.jsonl"), *inputs]):
+        digest.update(path.read_bytes())
+    target = work / f"{corpus.name}-{what}-{digest.hexdigest()}.pickle"
+    if target.exists():
+        return cast("T", pickle.loads(target.read_bytes()))
+    for old in work.glob(f"{corpus.name}-{what}-*.pickle"):
+        old.unlink()
+    work.mkdir(parents=True, exist_ok=True)
+    value = compute()
+    target.write_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+    return value
 
 
 # Navigation
@@ -208,7 +232,7 @@ def main() -> None:
     parser.add_argument("--corpora", type=Path, default=Path("corpora"), help="folder of clones")
     parser.add_argument("--indexes", type=Path, default=Path("indexes"), help="folder of indexes")
     parser.add_argument("--split", choices=("train", "test"), default="train")
-    parser.add_argument("--only", help="one repository")
+    parser.add_argument("--only", nargs="*", metavar="NAME", help="some repositories")
     parser.add_argument("--set", choices=("navigation", "documentation"), help="one of the two sets")
     parser.add_argument("--look", default="", help="reason of a look at the test split, for the log")
     parser.add_argument("--json", type=Path, help="write the figures of every query here")
@@ -219,7 +243,9 @@ def main() -> None:
     if given.split == "test" and not given.look:
         parser.error("the test split needs --look REASON: every look is logged")
     chosen = [
-        corpus for corpus in corpora(given.corpora, given.indexes, given.split) if given.only in (None, corpus.name)
+        corpus
+        for corpus in corpora(given.corpora, given.indexes, given.split)
+        if not given.only or corpus.name in given.only
     ]
     lines: list[str] = []
     details = []

@@ -12,12 +12,13 @@ import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from train_search import DECIMALS, ROOT, descend  # puts benchmarks/ on the path
+from train_search import DECIMALS, ROOT, descend, folds  # puts benchmarks/ on the path
 
-from questions import contains, corpora  # isort: skip
+from questions import Corpus, cached, contains, corpora  # isort: skip
 
 from assay.answer import confidence as confidences
 from assay.answer import excerpts as excerpt_model
@@ -29,10 +30,15 @@ from assay.api import Repository
 from assay.core.golden import GoldenQuery
 from assay.evaluate.golden import load
 from assay.rank.arrays import Floats
-from assay.search.embed.embedders import Embedder
 from assay.search.hits import SearchHit
 
 TARGET = ROOT / "src/assay/answer"
+MERGE = ROOT / "src/assay/search/merge.json"  # the hits depend on it
+SENSES = {"log rank": -1} | dict.fromkeys(
+    ("passage", "coverage with headings", "coverage", "coverage of the first unit", "coverage of headings", "pairs", "vector",
+     "vector, relative"),
+    1,
+)  # fmt: skip
 CHECKED = 3  # excerpts of an answer
 
 
@@ -46,7 +52,6 @@ class Case:
     candidates: Sequence[Excerpt]
     values: Mapping[str, Floats]
     relevant: Floats
-    embedder: Embedder | None
 
 
 def case(repository: Repository, query: GoldenQuery) -> Case:
@@ -54,7 +59,7 @@ def case(repository: Repository, query: GoldenQuery) -> Case:
     candidates = list(excerpts(found.hits))
     values = features(found.question, candidates, found.hits, found.embedder)
     said = [bool(query.must_contain) and contains(candidate.text, query.must_contain) for candidate in candidates]
-    return Case(query, found.question, found.hits, candidates, values, np.array(said, np.float64), found.embedder)
+    return Case(query, found.question, found.hits, candidates, values, np.array(said, np.float64))
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,8 @@ def fit(cases: Iterable[Case]) -> Fitted:
     stacked = np.concatenate([matrix(case, names) for case in usable])
     means, scales = stacked.mean(axis=0), np.maximum(stacked.std(axis=0), 1e-3)
     rows = [(matrix(case, names) - means) / scales for case in usable]
-    weights = descend(rows, [case.relevant / case.relevant.sum() for case in usable], len(names))
+    senses = [SENSES.get(name, 0) for name in names]
+    weights = descend(rows, [case.relevant / case.relevant.sum() for case in usable], senses)
     return Fitted(names, means, weights / scales)
 
 
@@ -109,15 +115,20 @@ def chance(model: tuple[float, Mapping[str, float]], row: Mapping[str, float]) -
     return float(1 / (1 + np.exp(-odds)))
 
 
+def cases_of(corpus: Corpus) -> list[Case]:
+    return [case(corpus.repository, query) for query in corpus.queries("documentation")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpora", type=Path, required=True, help="folder of clones")
     parser.add_argument("--indexes", type=Path, required=True, help="folder of indexes")
     parser.add_argument("--more", nargs="*", default=[], metavar="DIR=GOLDEN", help="further golden sets")
+    parser.add_argument("--work", type=Path, help="folder that keeps hits and features")
     parser.add_argument("--only-evaluate", action="store_true", help="write nothing")
     given = parser.parse_args()
     cases = {
-        corpus.name: [case(corpus.repository, query) for query in corpus.queries("documentation")]
+        corpus.name: cached(given.work, corpus, "answers", partial(cases_of, corpus), [MERGE])
         for corpus in corpora(given.corpora, given.indexes, "train")
     }
     for text in given.more:
@@ -125,9 +136,9 @@ def main() -> None:
         cases[folder] = [case(Repository(Path(folder)), query) for query in load(Path(golden)).queries]
     every = [each for some in cases.values() for each in some]
     said, held_out = dict[str, list[list[float]]](), list[tuple[str, Mapping[str, float], bool]]()
-    for name, some in cases.items():
-        model = fit(each for other, others in cases.items() if other != name for each in others)
-        for each in some:
+    for fold in folds(cases):
+        model = fit(each for other, others in cases.items() if other not in fold for each in others)
+        for name, each in ((left_out, each) for left_out in fold for each in cases[left_out]):
             picked = chosen(each, model)
             held_out.append((name, confidence_features(each.question, each.hits), not each.query.refuse))
             if each.query.must_contain:
@@ -135,7 +146,7 @@ def main() -> None:
                 hits = [float(contains(text, each.query.must_contain)) for text in texts]
                 said.setdefault(name, []).append([*hits, float(each.relevant.any()), float(len(texts[-1]))])
     print("| left out | said in 1 | 2 | 3 excerpts | in any candidate | characters |\n|---|---|---|---|---|---|")
-    for name, rows in said.items():
+    for name, rows in sorted(said.items()):
         print(f"| {Path(name).name} | {' | '.join(f'{value:.3f}' for value in np.mean(rows, axis=0))} |")
     means = np.mean([np.mean(rows, axis=0) for rows in said.values()], axis=0)
     print(f"| **all** | {' | '.join(f'{value:.3f}' for value in means)} |")

@@ -1,10 +1,11 @@
 """Train the model that merges code and documents in `assay search` (src/assay/search/merge.json).
 
-    python scripts/train_search.py --corpora CLONES --indexes FOLDER [--only-evaluate]
+    python scripts/train_search.py --corpora CLONES --indexes FOLDER [--work FOLDER] [--only-evaluate]
 
 Reads the train split of eval/search only. A listwise (softmax) linear model: the candidates of a query compete, and the
-relevant ones, weighted by grade, should win. Repositories are left out in turn for the figures; the shipped model is
-fitted on all of them. Deterministic: numpy only, full-batch gradient descent from zero.
+relevant ones, weighted by grade, should win. Repositories are left out in seven folds for the figures; the shipped model
+is fitted on all of them. Deterministic: numpy only, full-batch gradient descent from zero. `--work` keeps the candidates
+and features of each repository until the code of assay or the questions change.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
-from questions import Corpus, contains, corpora, file_ndcg  # noqa: E402
+from questions import Corpus, cached, contains, corpora, file_ndcg  # noqa: E402
 
 from assay.core.golden import GoldenQuery  # noqa: E402
 from assay.rank.arrays import Floats  # noqa: E402
@@ -33,8 +35,17 @@ from assay.search.intent import intent  # noqa: E402
 TARGET = ROOT / "src/assay/search" / merge.MODEL
 DEPTH = 50  # passages
 RIDGE = 0.01
+# Of passages. The questions avoid the words of the documents more than people do; Cranfield's do not.
+FLOORS = {"reranker": 4.0}
 STEPS, RATE = 400, 0.03  # of Adam
 DECIMALS = 6
+FOLDS = 7
+SENSES = dict.fromkeys(
+    ("reranker", "blend", "lexical", "reciprocal rank", "heading", "coverage", "path", "innermost heading, precision",
+     "similar words", "similar words, together", "similar words, headings", "similar words, path", "general vector",
+     "general vector, relative", "engine", "file text", "file vector", "file vector, relative", "file vector, nearest"),
+    1,
+) | dict.fromkeys(("list of changes", "news", "test", "support"), -1)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,10 +65,10 @@ def case(corpus: Corpus, query: GoldenQuery) -> Case:
     searcher = corpus.repository.searcher()
     search = searcher.search
     first = len(search.passages)
-    allowed = search.allowed(query.text, Filters())
-    code = search.code_ranker.candidates(query.text, allowed[first:])
+    allowed, similar = search.allowed(query.text, Filters()), search.similar_words(query.text)
+    code = search.code_ranker.candidates(query.text, allowed[first:], similar)
     passages, values = search.passage_candidates(
-        query.text, DEPTH, allowed[:first], searcher.vector_index, searcher.scores
+        query.text, DEPTH, allowed[:first], searcher.vector_index, searcher.scores, similar
     )
     wording = {f"query {name}": np.array(value) for name, value in intent(query.text).items()}
     sizes = {merge.PASSAGE: len(passages), merge.CODE: len(code.numbers)}
@@ -125,7 +136,10 @@ def fit(cases: Sequence[Case]) -> Fitted:
             chosen = first_of_each_file(case)
             rows.append(block[chosen])
             targets.append(case.gains[chosen] / case.gains[chosen].sum())
-    weights = descend(rows, targets, total)
+    senses = [SENSES.get(name, 0) for columns in names.values() for name in columns]
+    floors = [FLOORS.get(name, 0.0) if group == merge.PASSAGE else 0.0 for group in names for name in names[group]]
+    least = np.array([*floors, 0.0]) * np.concatenate([*scales.values(), [1.0]])
+    weights = descend(rows, targets, [*senses, 0], least)
     split = sizes[merge.PASSAGE]
     raw = {merge.PASSAGE: weights[:split] / scales[merge.PASSAGE], merge.CODE: weights[split:-1] / scales[merge.CODE]}
     return Fitted(names, means, raw, {merge.PASSAGE: float(weights[-1]), merge.CODE: 0.0})
@@ -138,19 +152,36 @@ def first_of_each_file(case: Case) -> NDArray[np.intp]:
     return np.array([*range(passages), *sorted(first.values())])
 
 
-def descend(rows: Sequence[Floats], targets: Sequence[Floats], size: int) -> Floats:
-    """Minimise the cross entropy between targets and softmax scores, with a ridge, by Adam."""
+def descend(
+    rows: Sequence[Floats], targets: Sequence[Floats], senses: Sequence[int], least: Floats | float = 0.0
+) -> Floats:
+    """Minimise the cross entropy between targets and softmax scores, with a ridge, by Adam.
+
+    `senses` has the sign that each weight must have, 0 for either, and `least` the floor of positive ones: evidence of
+    a match never counts against it. The questions avoid the words of the documents, so that free weights would punish
+    the words themselves.
+    """
+    size = len(senses)
+    low = np.where(np.array(senses) > 0, least, -np.inf)
+    high = np.where(np.array(senses) < 0, 0.0, np.inf)
+    values, wanted = np.concatenate(rows).astype(np.float32), np.concatenate(targets)
+    sizes = [len(block) for block in rows]
+    starts = np.cumsum([0, *sizes[:-1]])
     weights, mean, square = np.zeros(size), np.zeros(size), np.zeros(size)
     for _ in range(STEPS):
-        gradient = np.zeros(size)
-        for block, target in zip(rows, targets, strict=True):
-            scores = block @ weights
-            chances = np.exp(scores - scores.max())
-            gradient += block.T @ (chances / chances.sum() - target)
-        gradient = gradient / len(rows) + RIDGE * weights
+        scores = values @ weights.astype(np.float32)
+        chances = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), sizes))
+        chances /= np.repeat(np.add.reduceat(chances, starts), sizes)
+        gradient = (chances - wanted).astype(np.float32) @ values / len(rows) + RIDGE * weights
         mean, square = 0.9 * mean + 0.1 * gradient, 0.99 * square + 0.01 * gradient**2
-        weights -= RATE * mean / (np.sqrt(square) + 1e-8)
+        weights = np.clip(weights - RATE * mean / (np.sqrt(square) + 1e-8), low, high)
     return weights
+
+
+def folds(names: Iterable[str]) -> list[list[str]]:
+    """Divide the repositories into seven folds, in the order of their names."""
+    ordered = sorted(names)
+    return [ordered[start::FOLDS] for start in range(min(FOLDS, len(ordered)))]
 
 
 def calibrate(scores: Sequence[Floats], relevant: Sequence[NDArray[np.bool_]]) -> tuple[float, float]:
@@ -187,31 +218,38 @@ def figures(cases: Sequence[Case], scores: Sequence[Floats]) -> dict[str, list[f
     return out
 
 
+def cases_of(corpus: Corpus) -> list[Case]:
+    """Return the cases of a repository: all that have something to find."""
+    return [
+        case(corpus, query)
+        for kind in ("navigation", "documentation")
+        for query in corpus.queries(kind)
+        if not query.refuse
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpora", type=Path, required=True, help="folder of clones")
     parser.add_argument("--indexes", type=Path, required=True, help="folder of indexes")
+    parser.add_argument("--work", type=Path, help="folder that keeps candidates and features")
     parser.add_argument("--only-evaluate", action="store_true", help="write nothing")
     given = parser.parse_args()
     cases = {
-        corpus.name: [
-            case(corpus, query)
-            for kind in ("navigation", "documentation")
-            for query in corpus.queries(kind)
-            if not query.refuse
-        ]
+        corpus.name: cached(given.work, corpus, "search", partial(cases_of, corpus))
         for corpus in corpora(given.corpora, given.indexes, "train")
     }
-    scores = {}
+    scores, means = dict[str, list[Floats]](), dict[str, list[float]]()
+    for fold in folds(cases):
+        model = fit([each for other, some in cases.items() if other not in fold for each in some])
+        for name in fold:
+            scores[name] = [model.scores(each) for each in cases[name]]
+            means[name] = [float(np.mean(values)) for values in figures(cases[name], scores[name]).values()]
+    scores = {name: scores[name] for name in cases}
     print("| left out | navigation nDCG | file S@5 | passage S@1 | passage S@5 |\n|---|---|---|---|---|")
-    means = []
-    for name, held_out in cases.items():
-        model = fit([each for other, some in cases.items() if other != name for each in some])
-        scores[name] = [model.scores(each) for each in held_out]
-        row = [float(np.mean(values)) for values in figures(held_out, scores[name]).values()]
-        means.append(row)
-        print(f"| {name} | {' | '.join(f'{value:.3f}' for value in row)} |", flush=True)
-    print(f"| **all** | {' | '.join(f'{value:.3f}' for value in np.mean(means, axis=0))} |")
+    for name in cases:
+        print(f"| {name} | {' | '.join(f'{value:.3f}' for value in means[name])} |")
+    print(f"| **all** | {' | '.join(f'{value:.3f}' for value in np.mean([*means.values()], axis=0))} |")
     every = [each for some in cases.values() for each in some]
     slope, offset = calibrate(
         [values for some in scores.values() for values in some], [each.gains > 0 for each in every]

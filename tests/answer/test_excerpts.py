@@ -60,7 +60,7 @@ def test_the_run_that_speaks_of_the_question_is_chosen_not_the_first() -> None:
 
 
 def test_rare_words_decide_between_passages_of_the_same_rank() -> None:
-    passages = [_found("A pipe is round.", 1), _found("It bursts in winter.", 2)]
+    passages = [_found("No pipe is round.", 1), _found("It bursts in winter.", 2)]
     values = choose(PIPE, passages[:1])[0].worth, choose(PIPE, passages[1:])[0].worth
     assert values[1] > values[0]
 
@@ -83,9 +83,8 @@ def test_what_is_much_worse_than_the_best_is_left_out() -> None:
 
 
 def test_an_answer_has_at_most_three_excerpts() -> None:
-    texts = [
-        f"A pipe bursts in {town}, where {town} people {town}ly wait." for town in ("Ulm", "Bonn", "Kiel", "Hof", "Au")
-    ]
+    towns = ("Ulm, Bonn, Kiel", "Hof, Trier, Jena", "Oslo, Turin, Lyon", "Porto, Riga, Graz", "Delft, Izmir, Basel")
+    texts = [f"A pipe bursts in {some}." for some in towns]
     chosen = choose(PIPE, [_found(text, number) for number, text in enumerate(texts)])
     assert len(chosen) == MAX_EXCERPTS == 3
 

@@ -110,8 +110,9 @@ def test_the_shipped_model_has_every_feature_that_is_computed_and_no_other(opene
     search = searcher.search
     mask = search.allowed(query, Filters())
     first = len(search.passages)
-    _, passages = search.passage_candidates(query, 10, mask[:first], searcher.vector_index, searcher.scores)
-    code = search.code_ranker.candidates(query, mask[first:]).features
+    similar = search.similar_words(query)
+    _, passages = search.passage_candidates(query, 10, mask[:first], searcher.vector_index, searcher.scores, similar)
+    code = search.code_ranker.candidates(query, mask[first:], similar).features
     wording = {f"query {name}" for name in intent(query)}
     groups = merge.shipped().groups
     assert set(groups[merge.PASSAGE].names) == {*passages, *wording}
@@ -129,7 +130,10 @@ def test_features_of_passages_say_what_their_names_say() -> None:
         hit("README.md", (), "Pumps and valves.", 1.0, nan),
         hit("docs/valve.md", ("Other",), "Nothing.", 0.0, 0.1),
     ]
-    values = merge.passage_features(hits, [1.0, 0.5, 0.2], [], {("pump",): 3.0, ("valv",): 1.0})
+    idf: dict[tuple[str, ...], float] = {("pump",): 3.0, ("valv",): 1.0}
+    values = merge.passage_features(
+        hits, [1.0, 0.5, 0.2], [], idf, np.array([0.25, 1.0, 0.0]), "how many valves has a pump"
+    )
     told = {name: column.tolist() for name, column in values.items()}
     assert told == {
         "reranker": [1.0, 0.5, 0.2],
@@ -142,8 +146,15 @@ def test_features_of_passages_say_what_their_names_say() -> None:
         "list of changes": [1.0, 0.0, 0.0],
         "test": [0.0, 0.0, 0.0],
         "readme": [0.0, 1.0, 0.0],
+        "news": [0.0, 0.0, 0.0],
+        "manual": [1.0, 0.0, 1.0],
+        "innermost heading, precision": [1.0, 0.0, 0.0],
+        "length": [math.log(9), math.log(18), math.log(9)],
+        "number, if asked for an amount": [0.0, 0.0, 0.0],
+        "default, if asked for an amount": [0.0, 0.0, 0.0],
+        "code, if asked how": [0.0, 0.0, 0.0],
     }
-    reranked = merge.passage_features(hits, [1.0, 0.5, 0.2], [0.3, 0.2, 0.1], {("pump",): 3.0})
+    reranked = merge.passage_features(hits, [1.0, 0.5, 0.2], [0.3, 0.2, 0.1], {("pump",): 3.0}, np.zeros(3), "pumps")
     assert reranked["reranker"].tolist() == [0.3, 0.2, 0.1]
 
 

@@ -319,7 +319,7 @@ def test_general_vectors_are_weighed_by_how_well_the_words_match(opened: Opened)
     first = len(searcher.search.passages)
     for query in ("start the pumps", "windmill"):
         mask = searcher.search.allowed(query, Filters())[:first]
-        _, values = searcher.search.passage_candidates(query, 10, mask, searcher.vector_index, searcher.scores)
+        _, values = searcher.search.passage_candidates(query, 10, mask, searcher.vector_index, searcher.scores, None)
         expected = values["general vector, relative"] * values["lexical"].max()
         assert values["general vector, relative × lexical match"] == pytest.approx(expected)
     assert not expected.any(), "no passage has the word"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,18 +19,20 @@ from itertools import pairwise
 import numpy as np
 
 from assay.answer.question import Question
-from assay.answer.units import CODE, Unit, units
+from assay.answer.units import CODE, ROW, SENTENCE, Unit, units
 from assay.rank.arrays import Floats
 from assay.search.embed.embedders import Embedder
 from assay.search.hits import PASSAGE, SearchHit
+from assay.search.intent import asks_for_amount, asks_how
 from assay.text.terms import terms
 
 MODEL = "excerpts.json"
 PASSAGES = 10  # hits that are read
 MAX_EXCERPTS = 3
-_MAX_LENGTH = 550  # characters of an excerpt; a single longer unit is quoted whole
+_MAX_LENGTH = 500  # characters of an excerpt; a single longer unit is quoted whole
 _MAX_UNITS = 40  # of a passage; more are lists of data
 _SHORT = 25  # characters; a shorter unit is no good start
+_NUMBER = re.compile(r"\b\d+\b")
 _DUPLICATE_OVERLAP = 0.8  # share of common terms
 _MIN_RELATIVE_CHANCE = 0.15  # of a further excerpt, relative to the first
 
@@ -135,6 +138,7 @@ def features(
     ranks = {hit.id: rank for rank, hit in enumerate(hits)}
     best = max((hit.score for hit in hits), default=0.0) or 1.0
     weights = question.weights
+    amount, how = asks_for_amount(question.text), asks_how(question.text)
     rows = []
     for candidate in candidates:
         hit, pieces = candidate.found, candidate.units
@@ -154,6 +158,11 @@ def features(
                 pieces[0].first / max(1, hit.text.count("\n")),
                 math.log1p(sum(len(unit.text) for unit in pieces)),
                 float(len(pieces[0].text) < _SHORT),
+                float(amount and _NUMBER.search(candidate.text) is not None),
+                float(amount and "default" in own),
+                float(how and any(unit.kind == CODE for unit in pieces)),
+                float(pieces[0].kind == SENTENCE),
+                float(any(unit.kind == ROW for unit in pieces)),
             )
         )
     nearness = _nearness(question, candidates, embedder)
@@ -163,7 +172,8 @@ def features(
 
 _NAMES = (
     "passage", "log rank", "coverage with headings", "coverage", "coverage of the first unit", "coverage of headings",
-    "pairs", "has code", "is code", "position", "log length", "short start",
+    "pairs", "has code", "is code", "position", "log length", "short start", "number, if asked for an amount",
+    "default, if asked for an amount", "code, if asked how", "starts with a sentence", "has a row",
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ its path, names and comments). Files that no ranked definition stands for are ca
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,12 +14,13 @@ from typing import Protocol
 
 import numpy as np
 
-from assay.rank.arrays import Floats, Ints, highest, share_of_best
+from assay.rank.arrays import Floats, Ints, highest, share_of_best, sorted_unique, sum_by_index
 from assay.rank.context import QueryContext
 from assay.rank.engine import Engine
 from assay.rank.groups import file_scores
 from assay.rank.signals.lexical import inverse_document_frequency
 from assay.search.filters import Bools
+from assay.search.similar_words import SimilarWords
 from assay.store.columns import KIND_NAMES
 from assay.store.postings import PATH
 
@@ -52,8 +54,11 @@ class CodeRanker:
     def __init__(self, engine: Engine, vectors: FileVectors | None = None) -> None:
         self.engine, self._vectors = engine, vectors
 
-    def candidates(self, text: str, allowed: Bools) -> CodeCandidates:
-        """Return the candidates of a query among the allowed items, definitions first, each group best first."""
+    def candidates(self, text: str, allowed: Bools, similar: SimilarWords | None = None) -> CodeCandidates:
+        """Return the candidates of a query among the allowed items, definitions first, each group best first.
+
+        `similar` matches the query's words with words of paths.
+        """
         query = self.engine.read(text)
         ranking = self.engine.score(query)
         numbers = highest(np.where(allowed, ranking.scores, 0.0), _DEFINITIONS)
@@ -61,7 +66,7 @@ class CodeRanker:
         cosines = self._vectors.cosines(text) if self._vectors else np.zeros(len(by_text))
         whole = self._whole_files(query, numbers, allowed, by_text, by_path, cosines)
         numbers = np.concatenate([numbers, whole]).astype(np.int64)
-        files = query.items.files[numbers]
+        files: Ints = query.items.files[numbers]
         ranks = np.arange(len(numbers), dtype=np.float64)
         ranks[len(numbers) - len(whole) :] = _UNRANKED
         nearness = np.maximum(cosines / max(cosines.max(initial=0.0), 1e-6), 0.0)
@@ -76,9 +81,24 @@ class CodeRanker:
             "path": by_path[files],
             "test": self._is_test[files].astype(np.float64),
             "file length": np.log1p(query.items.text_lengths.files[files]),
-        }
+            "share of the file in all scores": share_of_best(
+                sum_by_index(files, ranking.scores[numbers], len(by_text))
+            )[files],
+        } | self._file_features(query, files, similar)
         lexical = ranking.factors["lexical"] if ranking.factors else np.zeros(query.items.size)
         return CodeCandidates(numbers, lexical[numbers], features)
+
+    def _file_features(self, query: QueryContext, files: Ints, similar: SimilarWords | None) -> dict[str, Floats]:
+        """Return features of the files of candidates by their paths, each file looked at once."""
+        chosen = sorted_unique(files)
+        paths = [query.items.paths[number] for number in chosen.tolist()]
+        columns = {
+            "depth of path": [path.count("/") for path in paths],
+            "lines of file": [math.log1p(self.engine.index.files[path].lines) for path in paths],
+            "support": [query.items.file_descriptions[number].is_support for number in chosen.tolist()],
+        } | ({"similar words, path": similar.coverage(similar.rows(paths)).tolist()} if similar else {})
+        places = np.searchsorted(chosen, files)
+        return {name: np.array(values, np.float64)[places] for name, values in columns.items()}
 
     def _whole_files(
         self, query: QueryContext, ranked: Ints, allowed: Bools, by_text: Floats, by_path: Floats, cosines: Floats

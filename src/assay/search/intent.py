@@ -11,6 +11,8 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _LOCATION = re.compile(r"(where\b|how (is|are)\b|how \w+(s|ed)\b)", re.IGNORECASE)
+_AMOUNT = re.compile(r"\bdefault|\blimit|\bhow (many|long|much|often)\b|\bmaxim|\bminim", re.IGNORECASE)
+_HOW = re.compile(r"how\b", re.IGNORECASE)
 _WORD = re.compile(r"[\w']+")
 _IDENTIFIER = re.compile(r"\w+\(\)|\b[a-z]+[A-Z]\w*|\b[A-Z]\w*[a-z][A-Z]\w*|\b\w+_\w+|\b\w+(?:\.|::)\w+")
 _PERSONAL = word_set("i my me you we our")
@@ -39,3 +41,13 @@ def intent(query: str) -> dict[str, float]:
         "names a part of code": float(bool(known & _CODE)),
         "has an identifier": float(bool(_IDENTIFIER.search(query))),
     }
+
+
+def asks_for_amount(query: str) -> bool:
+    """Return whether a query wants a number or a default."""
+    return _AMOUNT.search(query) is not None
+
+
+def asks_how(query: str) -> bool:
+    """Return whether a query wants to know how something is done."""
+    return _HOW.match(query.lstrip()) is not None

@@ -8,6 +8,7 @@ features add up to the score, so every rank can be explained.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,9 @@ from assay.languages.conventions import is_test_path
 from assay.rank.arrays import Floats
 from assay.search.code_ranker import CodeCandidates
 from assay.search.hits import Scored, SearchHit
+from assay.search.intent import asks_for_amount, asks_how
 from assay.search.passage_ranker import Word
+from assay.search.similar_words import SimilarWords
 from assay.text.terms import terms
 
 MODEL = "merge.json"
@@ -30,6 +33,11 @@ FORMAT = 1
 CODE, PASSAGE = "code", "passage"  # groups of candidates; each has weights of its own
 
 _CHANGES = re.compile(r"(^|/)(changelog|changes|history|news|release|what.?s.?new)", re.IGNORECASE)
+_NEWS = re.compile(r"(^|/)(blog|posts?)/|release.?notes", re.IGNORECASE)
+_MANUAL = re.compile(r"(^|/)(docs?|documentation|guides?|website|manual|book)/", re.IGNORECASE)
+_NUMBER = re.compile(r"\b\d+\b")
+_DEFAULT = re.compile(r"\bdefault", re.IGNORECASE)
+_CODE_BLOCK = re.compile(r"```|\n    ")
 _README = re.compile(r"(^|/)readme\b", re.IGNORECASE)
 _PER_FILE = 2  # hits of a file before hits of others
 
@@ -107,14 +115,31 @@ def passage_features(
     blended: Sequence[float],
     reranked: Sequence[float],  # empty without a reranker: the blended score, its main part, stands for it
     idf: Mapping[Word, float],
+    text_coverage: Floats,  # share of the query's words, by rarity, in each text
+    query: str,
+    similar: SimilarWords | None = None,
 ) -> dict[str, Floats]:
-    """Return the features of passages, given in the order of their blended scores; `idf` has the query's words."""
-    total = sum(idf.values()) or 1.0
+    """Return the features of passages, given in the order of their blended scores; `idf` has the query's words.
 
+    Without general word vectors (`similar`) the features that need them are missing.
+    """
+    total = sum(idf.values()) or 1.0
+    asked = {form for word in idf for form in word}
+
+    @cache  # passages share paths and headings
     def coverage(text: str) -> float:
         present = set(terms(text))
         return sum(weight for word, weight in idf.items() if not present.isdisjoint(word)) / total
 
+    @cache
+    def precision(heading: str) -> float:
+        named = set(terms(heading))
+        return len(named & asked) / max(len(named), 1)
+
+    def matches(pattern: re.Pattern[str], if_asked: bool) -> Floats:
+        return np.array([if_asked and pattern.search(hit.text) is not None for hit in hits], np.float64)
+
+    amount = asks_for_amount(query)
     ranks = np.arange(len(hits), dtype=np.float64)
     return {
         "reranker": np.array(reranked if len(reranked) else blended, np.float64),
@@ -122,11 +147,31 @@ def passage_features(
         "lexical": np.array([hit.lexical / total for hit in hits], np.float64),
         "reciprocal rank": 1 / (1 + ranks),
         "heading": np.array([coverage(" ".join(hit.headings)) for hit in hits], np.float64),
-        "coverage": np.array([coverage(hit.text) for hit in hits], np.float64),
+        "coverage": text_coverage,
         "path": np.array([coverage(hit.path) for hit in hits], np.float64),
         "list of changes": np.array([bool(_CHANGES.search(hit.path)) for hit in hits], np.float64),
         "test": np.array([is_test_path(hit.path) for hit in hits], np.float64),
         "readme": np.array([bool(_README.search(hit.path)) for hit in hits], np.float64),
+        "news": np.array([bool(_NEWS.search(hit.path)) for hit in hits], np.float64),
+        "manual": np.array([bool(_MANUAL.search(hit.path)) for hit in hits], np.float64),
+        "innermost heading, precision": np.array([precision(" ".join(hit.headings[-1:])) for hit in hits], np.float64),
+        "length": np.array([math.log1p(len(hit.text)) for hit in hits], np.float64),
+        "number, if asked for an amount": matches(_NUMBER, amount),
+        "default, if asked for an amount": matches(_DEFAULT, amount),
+        "code, if asked how": matches(_CODE_BLOCK, asks_how(query)),
+        **(_similar_features(hits, similar) if similar else {}),
+    }
+
+
+def _similar_features(hits: Sequence[SearchHit], similar: SimilarWords) -> dict[str, Floats]:
+    """Return how well similar words cover the query: in the text, in its best window, in the headings."""
+    texts = similar.rows([hit.text for hit in hits])
+    titles = list({hit.headings: 0 for hit in hits})  # passages share headings
+    by_title = dict(zip(titles, similar.coverage(similar.rows([*map(" ".join, titles)])).tolist(), strict=True))
+    return {
+        "similar words": similar.coverage(texts),
+        "similar words, together": similar.window_coverage(texts),
+        "similar words, headings": np.array([by_title[hit.headings] for hit in hits], np.float64),
     }
 
 

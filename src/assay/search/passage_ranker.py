@@ -5,7 +5,7 @@ Document frequencies count passages and definitions together, so that a word of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Protocol
@@ -17,7 +17,7 @@ from assay.rank.arrays import Floats, Ints, highest, share_of_best
 from assay.rank.signals.lexical import inverse_document_frequency
 from assay.search.filters import Bools
 from assay.search.hits import Scored
-from assay.store.passages import Passages
+from assay.store.passages import FIELDS, Passages
 from assay.store.postings import Postings
 
 Word = tuple[str, ...]  # stems of a word and of its other forms and spellings, which count as one term
@@ -33,6 +33,7 @@ class PassageVectors(Protocol):
         """Return the matrix of cosines between some passages."""
 
 
+_TEXT = FIELDS.index("text")
 _CANDIDATES_PER_RANKING = 200  # lexical and vector
 _MIN_RELATIVE_COSINE = 0.5  # of candidates without a lexical match, relative to the nearest
 _TEST_WEIGHT = 0.25  # of documents in folders of tests
@@ -114,6 +115,16 @@ class PassageRanker:
                 saturation = frequency * (weights.saturation + 1) / (weights.saturation + frequency)
                 scores[with_word] += self._idf(len(with_word) + self._count_items(word)) * saturation
         return scores
+
+    def coverage(self, numbers: Sequence[int], idf: Mapping[Word, float]) -> Floats:
+        """Return the share of the words, by rarity, that the text of each of some passages has."""
+        wanted, covered = np.array(numbers, np.int64), np.zeros(len(numbers))
+        for word, weight in idf.items():
+            rows, counts = self._having(word)
+            if len(rows):
+                places = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+                covered += weight * ((rows[places] == wanted) & (counts[places, _TEXT] > 0))
+        return covered / (sum(idf.values()) or 1.0)
 
     def _having(self, forms: Word) -> tuple[Ints, Floats]:
         """Return the passages that have a word in any of its forms, and its counts by field."""

@@ -21,11 +21,13 @@ from assay.rank.vocabulary import COMMON, word_set
 from assay.search import merge
 from assay.search.code_ranker import MIN_COSINE, CodeRanker, FileVectors
 from assay.search.collapse import Editions
+from assay.search.embed.general import WordEmbedder
 from assay.search.filters import Bools, Filters, Subset, filter_mask
 from assay.search.hits import Reader, Scored, SearchHit
 from assay.search.intent import intent
 from assay.search.passage_ranker import PassageRanker, PassageVectors, Weights, Word
 from assay.search.pattern import Pattern
+from assay.search.similar_words import SimilarWords
 from assay.store.index import Index
 from assay.store.passages import Passages
 from assay.text.display import counted
@@ -82,9 +84,10 @@ class Search:
         weights: Weights = Weights(),  # noqa: B008 (frozen)
         file_vectors: FileVectors | None = None,
         general: PassageVectors | None = None,
+        table: WordEmbedder | None = None,
     ) -> None:
-        """Take what is prepared; `general` are the vectors of passages by the table that ships with assay."""
-        self.index, self.passages, self._general = index, passages, general
+        """Take what is prepared; `general` are the vectors of passages by the `table` that ships with assay."""
+        self.index, self.passages, self._general, self._table = index, passages, general, table
         self.passage_ranker = PassageRanker(passages, index.postings, weights)
         self.code_ranker = CodeRanker(engine, file_vectors)
 
@@ -145,8 +148,13 @@ class Search:
         if subset:
             allowed &= subset.allowed
         first_item = len(self.passages)
-        code = self.code_ranker.candidates(query, allowed[first_item:]) if allowed[first_item:].any() else None
-        passages, values = self.passage_candidates(query, max(k, _DEPTH), allowed[:first_item], vector_index, proximity)
+        similar = self.similar_words(query)
+        code = None
+        if allowed[first_item:].any():
+            code = self.code_ranker.candidates(query, allowed[first_item:], similar)
+        passages, values = self.passage_candidates(
+            query, max(k, _DEPTH), allowed[:first_item], vector_index, proximity, similar
+        )
         return merge.scored(merge.shipped(), intent(query), passages, values, code, first_item)
 
     def allowed(self, query: str, filters: Filters) -> Bools:
@@ -163,20 +171,32 @@ class Search:
         allowed: Bools,
         vector_index: PassageVectors | None,
         proximity: Proximity | None,
+        similar: SimilarWords | None,
     ) -> tuple[list[Scored], Mapping[str, Floats]]:
         """Return the best `k` passages and their features."""
         query_words = question_words(query)
         near, highest = self._nearest(query, allowed)
         passages = self.passage_ranker.ranked(query, query_words, k, allowed, vector_index, near)
         hits = self.read(query, passages)
+        weights = self._word_weights(query)
         features = merge.passage_features(
             hits,
             _relative([passage.score for passage in passages]),
             proximity(query, hits) if proximity else (),
-            {word: self.passage_ranker.idf(*word) for word in query_words},
+            weights,
+            self.passage_ranker.coverage([passage.number for passage in passages], weights),
+            query,
+            similar,
         )
         match = float(features["lexical"].max(initial=0.0))
         return passages, features | self._general_features(query, passages, highest, match)
+
+    def similar_words(self, query: str) -> SimilarWords | None:
+        """Return the words of a query for soft matching; None without general vectors."""
+        return SimilarWords.of(self._table, self._word_weights(query)) if self._table else None
+
+    def _word_weights(self, query: str) -> dict[Word, float]:
+        return {word: self.passage_ranker.idf(*word) for word in question_words(query)}
 
     def _nearest(self, query: str, allowed: Bools) -> tuple[Ints, float]:
         """Return the nearest passages by general vectors, none if all are unrelated, and the highest cosine."""

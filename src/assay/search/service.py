@@ -14,6 +14,7 @@ from assay.index import sections as passages
 from assay.rank.engine import Engine
 from assay.search.embed import Candidate, Embedder
 from assay.search.embed.embedders import GENERAL, embedder
+from assay.search.embed.general import WordEmbedder
 from assay.search.embed.rerankers import DEFAULT
 from assay.search.file_vectors import is_stored
 from assay.search.file_vectors import prepare as prepare_file_vectors
@@ -163,6 +164,7 @@ def prepare_all(
         Weights(vectors=settings.vectors),
         prepare_file_vectors(index, homes, general) if general else None,
         _joined(general_vectors) if general_vectors else None,
+        general if isinstance(general, WordEmbedder) else None,
     )
     base = folder or places[index.parts[0].label][0]
     return Searcher(search, _joined(vectors), _make_reranker(settings, search, base), general)

@@ -127,8 +127,19 @@ class TextVectors:
 
     def words(self, rows: Iterable[int]) -> Vectors:
         """Return the unit vectors of single words."""
-        chosen = np.fromiter(rows, np.int64)
-        return unit(self._decoded[chosen])
+        return self._unit_rows[np.fromiter(rows, np.int64)]
+
+    def similarities(self, words: Sequence[str]) -> Vectors:
+        """Return the cosine of each word and every row of the table, from 0 to 1; zeros for an unknown word."""
+        vectors = np.zeros((len(words), self.table.dimensions), np.float32)
+        for place, word in enumerate(words):
+            if rows := self._rows_of[word]:
+                vectors[place] = self._unit_rows[rows[0]]
+        return np.asarray(np.maximum(vectors @ self._unit_rows.T, 0.0), np.float32)
+
+    @cached_property
+    def _unit_rows(self) -> Vectors:
+        return unit(self._decoded)
 
     @cached_property
     def _decoded(self) -> Vectors:

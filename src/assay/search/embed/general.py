@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from assay.search.embed.embedders import Role, Vectors
 from assay.store.word_vectors import TextVectors, WordTable
 
@@ -24,3 +27,11 @@ class WordEmbedder:
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         return self._vectors.embed(texts)
+
+    def rows(self, text: str) -> NDArray[np.int64]:
+        """Return the table rows of a text's known words, in order."""
+        return np.array(self._vectors.rows(text), np.int64)
+
+    def similarities(self, words: Sequence[str]) -> Vectors:
+        """Return the cosine of each word and every row of the table, from 0 to 1; zeros for an unknown word."""
+        return self._vectors.similarities(words)
