@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--corpora", type=Path, required=True, help="folder of clones")
     parser.add_argument("--indexes", type=Path, required=True, help="folder of indexes")
     given = parser.parse_args()
-    chosen = corpora(given.corpora, given.indexes, "test")
+    chosen = corpora(given.corpora, given.indexes, "test-1")
     print("# Twenty questions\n")
     print(
         "Written by `scripts/answers_page.py`. The questions were chosen before any answer was seen: the 1st, 8th and 16th\n"
