@@ -41,7 +41,7 @@ from assay.text.display import printable
 _MODEL_PASSAGES = 6  # passages sent to a model
 _UNGROUNDED = "The model's answer cites none of the passages it was given, so it is left out."
 _DECLINED = "The model finds no answer in the passages it was given."
-_CODE_ADVANTAGE = 2.0  # times as likely wanted as the best passage: then the question is about code
+_CODE_ADVANTAGE = 5.0  # times as likely wanted as the best passage: then the question is about code
 
 
 @dataclass(frozen=True, slots=True)

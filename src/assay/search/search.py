@@ -70,7 +70,7 @@ Proximity = Callable[[str, Sequence[SearchHit]], Sequence[float]]
 _DEPTH = 50  # passages that are merged with code, or k if larger
 _NEAREST = 30  # passages that general vectors propose besides
 _RERANK_DEPTH = 50  # candidates that a reranker reads, or k if larger
-_MIN_SCORE = 0.002  # probability below which a candidate is not a result
+_MIN_SCORE = 0.0002  # probability below which a candidate is not a result
 
 
 class Search:
