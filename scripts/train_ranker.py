@@ -42,7 +42,12 @@ from assay.system.executor import UnitFailed, open_executor, require_folder  # n
 TARGET = ROOT / "src/assay/rank" / MODELS["tasks"]
 FOLDS = 8
 ROUNDS = 100  # of each seed
-SEEDS: tuple[int, ...] = (1, 2, 3, 4)  # the model is the mean of one model per seed: what each learned by chance averages out
+SEEDS: tuple[int, ...] = (
+    1,
+    2,
+    3,
+    4,
+)  # the model is the mean of one model per seed: what each learned by chance averages out
 GAINS = (0.0, 0.3, 1.0, 2.0, 3.0)  # of nothing, a neighbour, and labels of grade 1, 2, 3
 SETTINGS: dict[str, Any] = {
     "objective": "lambdarank", "label_gain": list(GAINS), "lambdarank_truncation_level": 20,
