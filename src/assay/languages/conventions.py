@@ -46,3 +46,22 @@ LITERAL_NAMES = frozenset(chain.rpartition(".")[2] for chain in (*ENVIRONMENT_CH
 def ends_like(chain: str, patterns: tuple[str, ...]) -> bool:
     """Return whether a chain equals one of the patterns or ends with one at a dot."""
     return any(chain == pattern or chain.endswith("." + pattern) for pattern in patterns)
+
+
+# Purpose of files, by their names
+
+# in the words that people ask with, for names without an ending
+_ROLES = {
+    "entry point of the program, command line": "main __main__ program cli manage bootstrap startup",
+    "public interface, exports of the package or module": "index __init__ mod lib",
+    "utilities, helpers, common functions": "util utils helper helpers common misc shared",
+}
+_ROLE_OF = {name: role for role, names in _ROLES.items() for name in names.split()}
+
+
+def described_path(path: str) -> str:
+    """Return a path with what its file is for, if its name or folder says so: `cmd/main.go` is an entry point."""
+    folders, _, name = path.rpartition("/")
+    folder = folders.rpartition("/")[2]
+    role = _ROLE_OF.get(name.partition(".")[0].lower()) or (_ROLE_OF["main"] if folder in ("bin", "cmd") else "")
+    return f"{path} {role}" if role else path

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from assay.languages.conventions import described_path
 from assay.rank.arrays import Floats, Ints, highest, share_of_best, sorted_unique, sum_by_index
 from assay.rank.context import QueryContext
 from assay.rank.engine import Engine
@@ -96,7 +97,11 @@ class CodeRanker:
             "depth of path": [path.count("/") for path in paths],
             "lines of file": [math.log1p(self.engine.index.files[path].lines) for path in paths],
             "support": [query.items.file_descriptions[number].is_support for number in chosen.tolist()],
-        } | ({"similar words, path": similar.coverage(similar.rows(paths)).tolist()} if similar else {})
+        } | (
+            {"similar words, path": similar.coverage(similar.rows([*map(described_path, paths)])).tolist()}
+            if similar
+            else {}
+        )
         places = np.searchsorted(chosen, files)
         return {name: np.array(values, np.float64)[places] for name, values in columns.items()}
 

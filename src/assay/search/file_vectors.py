@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from assay.languages.conventions import described_path
 from assay.rank.arrays import Floats
 from assay.search.embed.embedders import Embedder, Vectors
 from assay.store import arrays
@@ -62,7 +63,7 @@ def prepare(index: Index, homes: Mapping[str, Home], embedder: Embedder) -> File
 def _stored_or_made(generation: Generation, home: Home, files: Mapping[str, FileRow], embedder: Embedder) -> Vectors:
     """Return a row for each file, in order; stored rows of unchanged files are kept."""
     path = home.folder / NAME
-    key = f"{embedder.name} {_DEFINITIONS} {_COMMENTS} {_OPENING} {_LONGEST}"
+    key = f"{embedder.name} roles {_DEFINITIONS} {_COMMENTS} {_OPENING} {_LONGEST}"
     stored = _read(path, key, embedder.dimensions)
     rows = np.zeros((len(files), embedder.dimensions), np.float32)
     missing = []
@@ -126,5 +127,5 @@ def _description(path: str, symbols: Sequence[tuple[int, str, str]]) -> str:
     definitions = [(name, doc) for ordinal, name, doc in symbols if ordinal >= 0]
     names = " ".join(" ".join(words(name)) for name, _ in definitions[:_DEFINITIONS])
     openings = " ".join(doc.partition(". ")[0][:_OPENING] for _, doc in definitions[:_COMMENTS])
-    location = " ".join(words(path))
-    return f"{location} {location} {names} {own} {openings}"[:_LONGEST]
+    location, purpose = (" ".join(words(text)) for text in (path, described_path(path)))
+    return f"{location} {purpose} {names} {own} {openings}"[:_LONGEST]
