@@ -127,4 +127,4 @@ def test_the_models_name_features_that_exist() -> None:
     from assay.rank.features import FEATURES
 
     assert set(stored["features"]) <= set(FEATURES)
-    assert len(stored["trees"]) == 200
+    assert len(stored["trees"]) == 400

@@ -171,13 +171,13 @@ def repositories_command() -> None:
 
 
 @repositories_command.command("add")
-@click.argument("folder", metavar="[LABEL=]DIR")
-def repositories_add_command(folder: str) -> None:
+@click.argument("dir", metavar="[LABEL=]DIR")
+def repositories_add_command(dir: str) -> None:
     """Register the repository in DIR; its paths begin with LABEL, by default the name of the folder.
 
     A running server builds its index if there is none.
     """
-    [root] = parse_roots([folder])
+    [root] = parse_roots([dir])
     added = Registry().add(str(root.path), root.label)
     echo(f"registered {added.path} as {added.label}")
 
