@@ -123,3 +123,7 @@ def test_a_query_read_under_a_profile_that_reads_otherwise_is_read_again(shop: R
     assert _arrays(decayed.score(plain.read(TASKS[0]))) == _arrays(decayed.rank(TASKS[0]))
     assert _arrays(plain.rank(TASKS[0])) != _arrays(decayed.rank(TASKS[0]))
     index.close()
+
+
+def test_every_feature_belongs_to_a_component_that_is_shown() -> None:
+    assert {feature.component for feature in FEATURES.values()} <= set(COMPONENTS)

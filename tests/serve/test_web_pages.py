@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -369,3 +370,9 @@ def test_style_and_scripts_ask_nobody_else() -> None:
         text = found.content.decode().replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"https?:|url\(|@import|//[a-z]+\.", text)
     assert static("../__init__.py") is None
+
+
+def test_every_component_of_a_score_has_a_colour() -> None:
+    style = (files("assay.serve.web") / "static/app.css").read_text("utf-8")
+    missing = [name for name in COMPONENTS if f".component-{name.replace(' ', '-')} {{ --tone: var(--" not in style]
+    assert missing == []

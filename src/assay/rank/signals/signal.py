@@ -30,6 +30,7 @@ class Stage(Enum):
 COMPONENTS = {
     "words": "terms of the task in its text",
     "names": "terms or phrases of the task in its name",
+    "meaning": "words of similar meaning in its name, signature and comment",
     "use": "how often the repository uses it",
     "history": "commits with matching messages changed it",
     "documents": "matching documentation sections mention it",
