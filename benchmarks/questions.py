@@ -50,6 +50,7 @@ class Corpus:
     name: str
     root: Path
     index: Path
+    is_natural: bool = False  # labelled by LABELLING-NATURAL.md: the words that people type
 
     @cached_property
     def repository(self) -> Repository:
@@ -64,8 +65,11 @@ class Corpus:
 def corpora(clones: Path, indexes: Path, split: str) -> list[Corpus]:
     """Return the repositories of a split, by name."""
     rows = yaml.safe_load((SETS / "corpora.yaml").read_text("utf-8"))["corpora"]
-    names = sorted(str(row["name"]) for row in rows if row["split"] == split)
-    return [Corpus(name, (clones / name).resolve(), indexes / name) for name in names]
+    chosen = sorted((row for row in rows if row["split"] == split), key=lambda row: str(row["name"]))
+    return [
+        Corpus(row["name"], (clones / row["name"]).resolve(), indexes / row["name"], row.get("style") == "natural")
+        for row in chosen
+    ]
 
 
 T = TypeVar("T")
@@ -231,7 +235,7 @@ def main() -> None:
     parser.add_argument("--agreement", action="store_true", help="only print the agreement of the two labellings")
     parser.add_argument("--corpora", type=Path, default=Path("corpora"), help="folder of clones")
     parser.add_argument("--indexes", type=Path, default=Path("indexes"), help="folder of indexes")
-    parser.add_argument("--split", choices=("train", "test", "test-1"), default="train")
+    parser.add_argument("--split", choices=("train", "test", "test-1", "test-2", "test-3"), default="train")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="some repositories")
     parser.add_argument("--set", choices=("navigation", "documentation"), help="one of the two sets")
     parser.add_argument("--look", default="", help="reason of a look at the test split, for the log")

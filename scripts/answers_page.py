@@ -2,8 +2,8 @@
 
     python scripts/answers_page.py --corpora CLONES --indexes FOLDER > docs/answers.md
 
-The questions were chosen before any answer was seen: the 1st, 8th and 17th of each test repository of eval/search (the
-17th is to be refused), without the last of all.
+The questions were chosen before any answer was seen: the 1st, 8th and 17th of each repository of a
+test split of eval/search (the 17th is to be refused), without the last of all.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from questions import Corpus, contains, corpora  # noqa: E402
 
 from assay.answer.reply import render_reply  # noqa: E402
 
+SPLIT = "test-3"
 CHOSEN = ("01", "08", "17")
 MOST = 20
 WIDTH, HEIGHT = 80, 24
@@ -41,11 +42,11 @@ def main() -> None:
     parser.add_argument("--corpora", type=Path, required=True, help="folder of clones")
     parser.add_argument("--indexes", type=Path, required=True, help="folder of indexes")
     given = parser.parse_args()
-    chosen = corpora(given.corpora, given.indexes, "test")
+    chosen = corpora(given.corpora, given.indexes, SPLIT)
     print("# Twenty questions\n")
     print(
         "Written by `scripts/answers_page.py`. The questions were chosen before any answer was seen: the 1st, 8th and 17th\n"
-        "of each test repository of [eval/search](../eval/search/README.md); the 17th has no answer there. Code is indexed\n"
+        "of each repository of split `test-3` of [eval/search](../eval/search/README.md); the 17th has no answer there. Code is indexed\n"
         "beside the documents. A mark says whether the outcome is right: for an answerable question, whether the printed\n"
         "text contains what it must.\n"
     )
@@ -72,7 +73,9 @@ def questions(corpus: Corpus) -> Iterator[str]:
             for line in render_reply(reply, "text").split("\n")
         )
         mark = "✓" if right else "✗"
-        yield f"## {mark} {corpus.name}: {query.text}\n\n{reply.outcome}, confidence {reply.confidence:.2f}\n\n```\n{printed}\n```\n"
+        asked = textwrap.fill(f"> {query.text}", 118, subsequent_indent="> ")
+        outcome = f"{reply.outcome}, confidence {reply.confidence:.2f}"
+        yield f"## {mark} {query.id}\n\n{asked}\n\n{outcome}\n\n```\n{printed}\n```\n"
 
 
 def screen(corpus: Corpus, command: str, text: str) -> str:

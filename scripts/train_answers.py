@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from train_search import DECIMALS, ROOT, descend, folds  # puts benchmarks/ on the path
+from numpy.typing import NDArray
+from train_search import DECIMALS, NATURAL_WEIGHT, ROOT, descend, folds, weighted  # puts benchmarks/ on the path
 
 from questions import Corpus, cached, contains, corpora  # isort: skip
 
@@ -127,20 +128,23 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="folder that keeps hits and features")
     parser.add_argument("--only-evaluate", action="store_true", help="write nothing")
     given = parser.parse_args()
+    corpora_used = corpora(given.corpora, given.indexes, "train")
     cases = {
         corpus.name: cached(given.work, corpus, "answers", partial(cases_of, corpus), [MERGE])
-        for corpus in corpora(given.corpora, given.indexes, "train")
+        for corpus in corpora_used
     }
+    natural = [corpus.name for corpus in corpora_used if corpus.is_natural]
     for text in given.more:
         folder, _, golden = text.rpartition("=")
         cases[folder] = [case(Repository(Path(folder)), query) for query in load(Path(golden)).queries]
-    every = [each for some in cases.values() for each in some]
     said, held_out = dict[str, list[list[float]]](), list[tuple[str, Mapping[str, float], bool]]()
     for fold in folds(cases):
-        model = fit(each for other, others in cases.items() if other not in fold for each in others)
+        model = fit(weighted({name: some for name, some in cases.items() if name not in fold}, natural))
         for name, each in ((left_out, each) for left_out in fold for each in cases[left_out]):
             picked = chosen(each, model)
-            held_out.append((name, confidence_features(each.question, each.hits), not each.query.refuse))
+            if picked:
+                features_of = confidence_features(each.question, each.hits, picked[0])
+                held_out.append((name, features_of, not each.query.refuse))
             if each.query.must_contain:
                 texts = ["\n".join(e.text for e in picked[:count]) for count in range(1, CHECKED + 1)]
                 hits = [float(contains(text, each.query.must_contain)) for text in texts]
@@ -148,23 +152,39 @@ def main() -> None:
     print("| left out | said in 1 | 2 | 3 excerpts | in any candidate | characters |\n|---|---|---|---|---|---|")
     for name, rows in sorted(said.items()):
         print(f"| {Path(name).name} | {' | '.join(f'{value:.3f}' for value in np.mean(rows, axis=0))} |")
-    means = np.mean([np.mean(rows, axis=0) for rows in said.values()], axis=0)
-    print(f"| **all** | {' | '.join(f'{value:.3f}' for value in means)} |")
-    report_confidence(held_out)
+    for label, some in (("natural", natural), ("others", [name for name in cases if name not in natural])):
+        means = np.mean([np.mean(said[name], axis=0) for name in some], axis=0)
+        print(f"| **{label}** | {' | '.join(f'{value:.3f}' for value in means)} |")
+    report_confidence(held_out, natural)
     if not given.only_evaluate:
-        write(fit(every), fit_confidence([row for _, row, _ in held_out], [truth for _, _, truth in held_out]))
+        write(fit(weighted(cases, natural)), fit_confidence(*repeated(held_out, natural)))
 
 
-def report_confidence(held_out: Sequence[tuple[str, Mapping[str, float], bool]]) -> None:
+HeldOut = tuple[str, Mapping[str, float], bool]  # repository, features, whether it is to be answered
+
+
+def repeated(rows: Iterable[HeldOut], natural: Collection[str]) -> tuple[list[Mapping[str, float]], list[bool]]:
+    """Return features and truth of the questions, natural ones as often as they count."""
+    often = [row for row in rows for _ in range(NATURAL_WEIGHT if row[0] in natural else 1)]
+    return [row for _, row, _ in often], [truth for _, _, truth in often]
+
+
+def report_confidence(held_out: Sequence[HeldOut], natural: Collection[str]) -> None:
     """Print how well answerable questions are told from others, each repository left out."""
     chances = np.zeros(len(held_out))
-    truth = np.array([answerable for _, _, answerable in held_out])
     for name in dict.fromkeys(name for name, _, _ in held_out):
-        others = [(row, answerable) for other, row, answerable in held_out if other != name]
-        model = fit_confidence([row for row, _ in others], [answerable for _, answerable in others])
+        model = fit_confidence(*repeated((row for row in held_out if row[0] != name), natural))
         for place, (other, row, _) in enumerate(held_out):
             if other == name:
                 chances[place] = chance(model, row)
+    is_natural = np.array([name in natural for name, _, _ in held_out])
+    truth = np.array([answerable for _, _, answerable in held_out])
+    for label, mask in (("natural", is_natural), ("others", ~is_natural)):
+        print(label)
+        report_separation(chances[mask], truth[mask])
+
+
+def report_separation(chances: Floats, truth: NDArray[np.bool_]) -> None:
     pairs = chances[truth][:, None] - chances[~truth][None, :]
     print(
         f"confidence: AUC {np.mean((pairs > 0) + 0.5 * (pairs == 0)):.3f}, {truth.sum()} to answer, {(~truth).sum()} to refuse"

@@ -13,10 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from assay.core.golden import GoldenQuery  # noqa: E402
 from assay.rank.arrays import Floats  # noqa: E402
 from assay.search import merge  # noqa: E402
 from assay.search.filters import Filters  # noqa: E402
+from assay.search.hits import Scored  # noqa: E402
 from assay.search.intent import intent  # noqa: E402
 
 TARGET = ROOT / "src/assay/search" / merge.MODEL
@@ -37,6 +39,8 @@ DEPTH = 50  # passages
 RIDGE = 0.01
 # Of passages. The questions avoid the words of the documents more than people do; Cranfield's do not.
 FLOORS = {"reranker": 4.0}
+NATURAL_WEIGHT = 2  # natural questions are what people type; the others avoid the words of their answers on purpose
+FREE = {"list of changes", "test", "readme", "news", "manual", "path", "heading"}  # navigation queries weigh them too
 STEPS, RATE = 400, 0.03  # of Adam
 DECIMALS = 6
 FOLDS = 7
@@ -46,6 +50,8 @@ SENSES = dict.fromkeys(
      "general vector, relative", "engine", "file text", "file vector", "file vector, relative", "file vector, nearest"),
     1,
 ) | dict.fromkeys(("list of changes", "news", "test", "support"), -1)  # fmt: skip
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -115,34 +121,68 @@ def matrix(case: Case, group: str, names: Sequence[str]) -> Floats:
 
 
 def fit(cases: Sequence[Case]) -> Fitted:
-    """Fit the weights of both groups together."""
+    """Fit the weights of passages among passages, by documentation questions, and then both groups together.
+
+    Navigation queries say nothing of which passage answers a question: their relevant files are code.
+    """
     names = {group: tuple(cases[0].values[group]) for group in (merge.PASSAGE, merge.CODE)}
     stacked = {group: np.concatenate([matrix(case, group, names[group]) for case in cases]) for group in names}
     means = {group: values.mean(axis=0) for group, values in stacked.items()}
     scales = {group: np.maximum(values.std(axis=0), 1e-3) for group, values in stacked.items()}
-    sizes = {group: len(columns) for group, columns in names.items()}
-    total = sum(sizes.values()) + 1  # and the intercept of passages
+
+    def standard(case: Case, group: str) -> Floats:
+        return (matrix(case, group, names[group]) - means[group]) / scales[group]
+
+    own = np.array([not name.startswith("query ") for name in names[merge.PASSAGE]])
+    among = np.where(own, fit_passages(cases, names[merge.PASSAGE], own, scales[merge.PASSAGE], standard), 0.0)
+    free = ~own | np.array([name in FREE for name in names[merge.PASSAGE]])
     rows, targets = [], []
     for case in cases:
-        if case.gains.any():
-            block = np.zeros((len(case.gains), total))
-            passages = case.sizes[merge.PASSAGE]
-            for group, rows_of, columns in (
-                (merge.PASSAGE, slice(0, passages), slice(0, sizes[merge.PASSAGE])),
-                (merge.CODE, slice(passages, None), slice(sizes[merge.PASSAGE], total - 1)),
-            ):
-                block[rows_of, columns] = (matrix(case, group, names[group]) - means[group]) / scales[group]
-            block[:passages, -1] = 1.0
-            chosen = first_of_each_file(case)
+        chosen = first_of_each_file(case)
+        if case.gains[chosen].any():
+            passages, code = standard(case, merge.PASSAGE), standard(case, merge.CODE)
+            left = np.hstack([passages @ among[:, None], passages[:, free], np.ones((len(passages), 1))])
+            block = np.zeros((len(passages) + len(code), left.shape[1] + code.shape[1]))
+            block[: len(passages), : left.shape[1]] = left
+            block[len(passages) :, left.shape[1] :] = code
             rows.append(block[chosen])
             targets.append(case.gains[chosen] / case.gains[chosen].sum())
-    senses = [SENSES.get(name, 0) for columns in names.values() for name in columns]
-    floors = [FLOORS.get(name, 0.0) if group == merge.PASSAGE else 0.0 for group in names for name in names[group]]
-    least = np.array([*floors, 0.0]) * np.concatenate([*scales.values(), [1.0]])
-    weights = descend(rows, targets, [*senses, 0], least)
-    split = sizes[merge.PASSAGE]
-    raw = {merge.PASSAGE: weights[:split] / scales[merge.PASSAGE], merge.CODE: weights[split:-1] / scales[merge.CODE]}
-    return Fitted(names, means, raw, {merge.PASSAGE: float(weights[-1]), merge.CODE: 0.0})
+    senses = {group: [SENSES.get(name, 0) for name in names[group]] for group in names}
+    of_free = np.array(senses[merge.PASSAGE])[free].tolist()
+    weights = descend(rows, targets, [1, *of_free, 0, *senses[merge.CODE]])
+    size = int(free.sum())
+    of_passages = weights[0] * among
+    of_passages[free] += weights[1 : 1 + size]
+    raw = {
+        merge.PASSAGE: of_passages / scales[merge.PASSAGE],
+        merge.CODE: weights[size + 2 :] / scales[merge.CODE],
+    }
+    return Fitted(names, means, raw, {merge.PASSAGE: float(weights[size + 1]), merge.CODE: 0.0})
+
+
+def fit_passages(
+    cases: Sequence[Case],
+    names: Sequence[str],
+    own: NDArray[np.bool_],
+    scales: Floats,
+    standard: Callable[[Case, str], Floats],
+) -> Floats:
+    """Fit the weights of passages among passages; features that are not their `own` get none."""
+    rows, targets = [], []
+    for case in cases:
+        gains = case.gains[: case.sizes[merge.PASSAGE]]
+        if case.query.must_contain and gains.any():
+            rows.append(standard(case, merge.PASSAGE) * own)
+            targets.append(gains / gains.sum())
+    floors = np.array([FLOORS.get(name, 0.0) for name in names]) * scales
+    return descend(rows, targets, [SENSES.get(name, 0) for name in names], floors)
+
+
+def weighted(cases: Mapping[str, Sequence[T]], natural: Collection[str]) -> list[T]:
+    """Return the cases of all repositories, those of natural questions as often as they count."""
+    return [
+        case for name, some in cases.items() for case in some for _ in range(NATURAL_WEIGHT if name in natural else 1)
+    ]
 
 
 def first_of_each_file(case: Case) -> NDArray[np.intp]:
@@ -197,19 +237,18 @@ def calibrate(scores: Sequence[Floats], relevant: Sequence[NDArray[np.bool_]]) -
 
 
 def figures(cases: Sequence[Case], scores: Sequence[Floats]) -> dict[str, list[float]]:
-    """Return nDCG@10 of files for navigation, and success at five for documentation, a value per query."""
+    """Return nDCG@10 of files for navigation, and success for documentation, a value per query, as `search` lists them."""
     out: dict[str, list[float]] = {"navigation nDCG": [], "file S@5": [], "passage S@1": [], "passage S@5": []}
     for case, values in zip(cases, scores, strict=True):
-        order = np.argsort(-values, kind="stable")
         if case.query.refuse:
             continue
+        chances = merge.shipped().probability(values).tolist()
+        ranking = [Scored(int(place), chances[place], 0.0) for place in np.argsort(-values, kind="stable")]
+        spread = merge.spread(ranking, dict(enumerate(case.paths)), passages=case.sizes[merge.PASSAGE])
         if not case.query.must_contain:
-            out["navigation nDCG"].append(file_ndcg([case.paths[place] for place in order], case.query))
+            out["navigation nDCG"].append(file_ndcg([case.paths[one.number] for one in spread], case.query))
             continue
-        top, counts = list[int](), dict[str, int]()
-        for place in order:
-            counts[case.paths[place]] = counts.get(case.paths[place], 0) + 1
-            top += [int(place)] if counts[case.paths[place]] <= 2 and len(top) < 5 else []
+        top = [one.number for one in spread[:5]]
         files = {expected.name for expected in case.query.at("file")}
         said = [place < len(case.texts) and contains(case.texts[place], case.query.must_contain) for place in top]
         out["file S@5"].append(float(any(case.paths[place] in files for place in top)))
@@ -235,13 +274,12 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="folder that keeps candidates and features")
     parser.add_argument("--only-evaluate", action="store_true", help="write nothing")
     given = parser.parse_args()
-    cases = {
-        corpus.name: cached(given.work, corpus, "search", partial(cases_of, corpus))
-        for corpus in corpora(given.corpora, given.indexes, "train")
-    }
+    chosen = corpora(given.corpora, given.indexes, "train")
+    cases = {corpus.name: cached(given.work, corpus, "search", partial(cases_of, corpus)) for corpus in chosen}
+    natural = [corpus.name for corpus in chosen if corpus.is_natural]
     scores, means = dict[str, list[Floats]](), dict[str, list[float]]()
     for fold in folds(cases):
-        model = fit([each for other, some in cases.items() if other not in fold for each in some])
+        model = fit(weighted({name: some for name, some in cases.items() if name not in fold}, natural))
         for name in fold:
             scores[name] = [model.scores(each) for each in cases[name]]
             means[name] = [float(np.mean(values)) for values in figures(cases[name], scores[name]).values()]
@@ -249,13 +287,14 @@ def main() -> None:
     print("| left out | navigation nDCG | file S@5 | passage S@1 | passage S@5 |\n|---|---|---|---|---|")
     for name in cases:
         print(f"| {name} | {' | '.join(f'{value:.3f}' for value in means[name])} |")
-    print(f"| **all** | {' | '.join(f'{value:.3f}' for value in np.mean([*means.values()], axis=0))} |")
+    for label, some in (("natural", natural), ("others", [name for name in cases if name not in natural])):
+        print(f"| **{label}** | {' | '.join(f'{value:.3f}' for value in np.mean([means[n] for n in some], axis=0))} |")
     every = [each for some in cases.values() for each in some]
     slope, offset = calibrate(
         [values for some in scores.values() for values in some], [each.gains > 0 for each in every]
     )
     print(f"calibration: slope {slope:.3f}, offset {offset:.3f}")
-    model = fit(every)
+    model = fit(weighted(cases, natural))
     stored = {"format": merge.FORMAT, "slope": round(slope, DECIMALS), "offset": round(offset, DECIMALS)} | {
         group: {
             "base": round(model.base[group], DECIMALS),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.answer.confidence import confidence, confidence_features
+from assay.answer.excerpts import choose, excerpts
 from assay.answer.question import Question, Word
 from assay.evaluate.threshold import JudgedQuestion, advise, evaluate_threshold, threshold_curve
 from assay.search.hits import SearchHit
@@ -34,32 +35,48 @@ def _question(text: str, **frequencies: int) -> Question:
     return Question(text, words)
 
 
+def _confidence(question: Question, hits: list[SearchHit]) -> float:
+    return confidence(question, hits, choose(question, hits))
+
+
 PIPE = _question("when a pipe bursts", pipe=2, bursts=1)
 
 
 def test_words_that_nobody_here_uses_lower_confidence() -> None:
     found = [_found("When a pipe bursts.", 12.0)]
-    known = confidence(_question("?", pipe=1, bursts=1), found)
-    partly = confidence(_question("?", pipe=1, kubernetes=0), found)
-    unknown = confidence(_question("?", helm=0, kubernetes=0), found)
+    known = _confidence(_question("?", pipe=1, bursts=1), found)
+    partly = _confidence(_question("?", pipe=1, kubernetes=0), found)
+    unknown = _confidence(_question("?", helm=0, kubernetes=0), found)
     assert known > 0.5 > partly > unknown
 
 
 @given(st.floats(0, 50), st.floats(0, 50))
 def test_a_better_match_never_lowers_confidence(one: float, other: float) -> None:
     low, high = sorted((one, other))
-    assert confidence(PIPE, [_found("x", low)]) <= confidence(PIPE, [_found("x", high)])
+    assert _confidence(PIPE, [_found("x", low)]) <= _confidence(PIPE, [_found("x", high)])
+
+
+def test_an_excerpt_with_more_of_the_question_raises_confidence() -> None:
+    whole, part = _found("When a pipe bursts, shut the valve."), _found("Every pipe has a valve.")
+    assert _confidence(PIPE, [whole]) > _confidence(PIPE, [part])
+
+
+def test_words_of_the_headings_count_as_covered() -> None:
+    under = _found("Shut the valve first.", headings=("When a pipe bursts",))
+    assert _confidence(PIPE, [under]) > _confidence(PIPE, [_found("Shut the valve first.")])
 
 
 def test_shares_of_words_count_by_their_rarity() -> None:
     asked = _question("?", pipe=1, kubernetes=0)  # of rarity 5 and 6
-    features = confidence_features(asked, [_found("A pipe.", 2.2), _found("Some tube.", 5.5)])
-    assert features == pytest.approx({"unseen": 6 / 11, "match": 5.5 / 11, "words": log(3)})
+    hits = [_found("A pipe.", 2.2), _found("Some tube.", 5.5)]
+    features = confidence_features(asked, hits, next(excerpts(hits)))
+    expected = {"unseen": 6 / 11, "match": 5.5 / 11, "words": log(3), "covered": 5 / 11}
+    assert features == pytest.approx(expected)
 
 
 def test_nothing_found_and_nothing_asked_give_no_confidence() -> None:
-    assert confidence(PIPE, []) == 0.0
-    assert confidence(Question("how?", ()), [_found("x")]) < 0.05
+    assert _confidence(PIPE, []) == 0.0
+    assert _confidence(Question("how?", ()), [_found("x")]) < 0.05
 
 
 # the threshold

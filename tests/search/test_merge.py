@@ -181,6 +181,54 @@ def test_spreading_keeps_every_hit_and_the_order_within_and_between_files(files:
             assert (places[one] < places[other]) == stays
 
 
+def _order(passages: int, *scores: float, paths: str = "") -> list[int]:
+    """Return the order of candidates with these scores; the first `passages` of them are passages."""
+    ranking = sorted((Scored(number, score, 0.0) for number, score in enumerate(scores)), key=lambda one: -one.score)
+    names = dict(enumerate(paths or map(str, range(len(scores)))))
+    return [one.number for one in merge.spread(ranking, names, passages=passages)]
+
+
+def test_likely_passages_stand_among_the_first_five_where_code_fills_them() -> None:
+    assert _order(2, 0.5, 0.4, 0.9, 0.8, 0.7, 0.65, 0.6) == [2, 3, 4, 5, 6, 0, 1], "odds of 1 against 9: unlikely"
+    assert _order(2, 0.5, 0.3, 0.7, 0.65, 0.6, 0.58, 0.55) == [2, 3, 4, 5, 0, 6, 1], "one is likely enough"
+    assert _order(3, 0.5, 0.45, 0.44, 0.7, 0.65, 0.6, 0.58, 0.55, 0.2) == [3, 4, 5, 0, 1, 6, 7, 2, 8]
+    assert _order(3, 0.69, 0.5, 0.45, 0.7, 0.65, 0.6, 0.58) == [3, 0, 4, 5, 1, 6, 2], "one stands there already"
+
+
+def test_a_ranking_with_two_passages_in_front_or_of_one_kind_stays_as_it_is() -> None:
+    assert _order(2, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3) == [*range(7)]
+    assert _order(0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3) == [*range(7)]
+    assert _order(1, 0.1, 0.2) == [1, 0]
+    assert _order(0) == []
+
+
+def test_no_third_passage_of_a_file_is_moved_up() -> None:
+    assert _order(3, 0.65, 0.45, 0.44, 0.7, 0.66, 0.62, 0.61, 0.6, paths="aaabcdef") == [3, 4, 0, 5, 1, 6, 7, 2]
+
+
+@given(
+    st.lists(st.floats(0.0, 1.0), max_size=12),
+    st.integers(0, 12),
+    st.lists(st.sampled_from("abc"), min_size=12, max_size=12),
+)
+def test_moving_passages_keeps_every_hit_the_first_and_the_order_within_a_kind(
+    scores: list[float], passages: int, files: list[str]
+) -> None:
+    plain = merge.spread(
+        ranking := sorted(
+            (Scored(number, score, 0.0) for number, score in enumerate(scores)), key=lambda one: -one.score
+        ),
+        paths := dict(enumerate(files)),
+    )
+    moved = merge.spread(ranking, paths, passages=passages)
+    assert sorted(moved) == sorted(plain)
+    assert moved[:1] == plain[:1]
+    for is_passage in (True, False):
+        kinds = [[one for one in order if (one.number < passages) == is_passage] for order in (plain, moved)]
+        assert kinds[0] == kinds[1]
+    assert sum(one.number < passages for one in moved[:5]) >= sum(one.number < passages for one in plain[:5])
+
+
 def test_a_search_by_file_has_the_best_hit_of_each(opened: Opened, station: Repository) -> None:
     hits, files = opened.search("start pumps valve"), opened.search("start pumps valve", by_file=True)
     assert [hit.id for hit in files] == [hit.id for hit in SearchResults(hits).by_file()]

@@ -83,7 +83,7 @@ def extract(found: Evidence, settings: AskSettings) -> Reply:
     question = found.question
     searched = SearchScope(found.corpus, tuple(dict.fromkeys(hit.place for hit in found.hits)), question.unseen)
     chosen = choose(question, found.hits, found.embedder)
-    certainty = confidence(question, found.hits)
+    certainty = confidence(question, found.hits, chosen)
     if not chosen or certainty < min(settings.refuse_below, settings.threshold):
         return Reply(question.text, refusal(searched), REFUSED, certainty, settings.threshold, (), searched)
     text, sources = render_excerpts(chosen)

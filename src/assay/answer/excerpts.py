@@ -185,6 +185,11 @@ def _nearness(question: Question, candidates: Sequence[Excerpt], embedder: Embed
     return np.asarray(embedder.embed(texts) @ embedder.embed([question.text], "query")[0], np.float64)
 
 
+def coverage_with_headings(question: Question, excerpt: Excerpt) -> float:
+    """Return the share of the question's words, by rarity, in an excerpt and the headings above it."""
+    return covered(question.weights, {*terms(excerpt.text), *terms(" ".join(excerpt.found.headings))})
+
+
 def covered(weights: Mapping[tuple[str, ...], float], inside: Collection[str]) -> float:
     """Return the weighted share of the words that a text has, in any of their forms."""
     total = sum(weights.values())

@@ -13,6 +13,17 @@ _QUESTION = re.compile(
 _LOCATION = re.compile(r"(where\b|how (is|are)\b|how \w+(s|ed)\b)", re.IGNORECASE)
 _AMOUNT = re.compile(r"\bdefault|\blimit|\bhow (many|long|much|often)\b|\bmaxim|\bminim", re.IGNORECASE)
 _HOW = re.compile(r"how\b", re.IGNORECASE)
+_PROBLEM = re.compile(
+    r"n't\b|\b(not|no|never|nothing|cannot|unable|fail(s|ed|ing|ure)?|errors?|wrong|broken|missing|slow|stuck|hangs?|"
+    r"crash(es|ed)?|issues?|problems?|without|instead|ignored?)\b",
+    re.IGNORECASE,
+)
+_REQUEST = re.compile(
+    r"(add|allow|avoid|change|configure|convert|create|default|delete|disable|enable|exclude|force|get|hide|ignore|"
+    r"include|install|keep|limit|make|only|override|pass|prevent|print|remove|restrict|run|send|set|show|skip|specify|"
+    r"stop|support|suppress|switch|turn|update|upgrade|use|using)\b",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[\w']+")
 _IDENTIFIER = re.compile(r"\w+\(\)|\b[a-z]+[A-Z]\w*|\b[A-Z]\w*[a-z][A-Z]\w*|\b\w+_\w+|\b\w+(?:\.|::)\w+")
 _PERSONAL = word_set("i my me you we our")
@@ -35,6 +46,8 @@ def intent(query: str) -> dict[str, float]:
         "ends with ?": float(query.rstrip().endswith("?")),
         "asks like a question": float(bool(_QUESTION.match(query.lstrip()))),
         "asks for a place": float(bool(_LOCATION.match(query.lstrip()))),
+        "reports a problem": float(bool(_PROBLEM.search(query))),
+        "begins with a request": float(bool(_REQUEST.match(query.lstrip()))),
         "speaks of the user": float(bool(known & _PERSONAL)),
         "length": min(len(words), _LONG) / 10,
         "names a kind of document": float(bool(known & _DOCUMENTS)),

@@ -40,6 +40,8 @@ _DEFAULT = re.compile(r"\bdefault", re.IGNORECASE)
 _CODE_BLOCK = re.compile(r"```|\n    ")
 _README = re.compile(r"(^|/)readme\b", re.IGNORECASE)
 _PER_FILE = 2  # hits of a file before hits of others
+_TOP, _PASSAGES_IN_TOP = 5, 2
+_MIN_RELATIVE_ODDS = 0.2  # of a passage that is moved up, relative to the first hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +222,39 @@ def _by_query(wording: Mapping[str, float]) -> dict[str, Floats]:
     return {f"query {name}": np.array(value) for name, value in wording.items()}
 
 
-def spread(ranking: Iterable[Scored], paths: Mapping[int, str], by_file: bool = False) -> list[Scored]:
-    """Move further hits of a file behind the first two of every file, or leave them out; otherwise the order stays."""
+def spread(
+    ranking: Iterable[Scored], paths: Mapping[int, str], by_file: bool = False, passages: int = 0
+) -> list[Scored]:
+    """Move further hits of a file behind the first two of every file, or leave them out; otherwise the order stays.
+
+    Candidates below `passages` are passages; two of the first five are, where they are likely enough.
+    """
     most = 1 if by_file else _PER_FILE
     first, later, counts = list[Scored](), list[Scored](), dict[str, int]()
     for candidate in ranking:
         path = paths[candidate.number]
         counts[path] = counts.get(path, 0) + 1
         (first if counts[path] <= most else later).append(candidate)
+    first = _with_passages(first, passages)
     return first if by_file else [*first, *later]
+
+
+def _with_passages(ranking: Sequence[Scored], passages: int) -> list[Scored]:
+    """Move the best passages up to the end of the first five, if code fills them and the passages are likely enough.
+
+    The wording of a query leaves it open whether it wants code or documents more often than a linear model can express.
+    """
+    top, rest = ranking[:_TOP], ranking[_TOP:]
+    missing = _PASSAGES_IN_TOP - sum(candidate.number < passages for candidate in top)
+    if missing <= 0 or not rest:
+        return list(ranking)
+    least = _MIN_RELATIVE_ODDS * _odds(top[0])
+    moved = [one for one in rest if one.number < passages and _odds(one) >= least][:missing]
+    code = [one for one in top if one.number >= passages]
+    behind = code[len(code) - len(moved) :]
+    stay = [one for one in top if one not in behind]
+    return [*stay, *moved, *behind, *(one for one in rest if one not in moved)]
+
+
+def _odds(candidate: Scored) -> float:
+    return candidate.score / max(1 - candidate.score, 1e-9)

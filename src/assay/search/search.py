@@ -122,7 +122,7 @@ class Search:
     ) -> list[SearchHit]:
         """Return the best `k` of a query's candidates as hits, spread over files."""
         likely = [candidate for candidate in candidates if candidate.score >= _MIN_SCORE]
-        ranking = merge.spread(likely, self._paths(likely), by_file)
+        ranking = merge.spread(likely, self._paths(likely), by_file, len(self.passages))
         if rerank:
             return list(rerank(query, self.read(query, ranking[: max(k, _RERANK_DEPTH)], patterns)))[:k]
         return self.read(query, ranking[:k], patterns)
