@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("--agreement", action="store_true", help="only print the agreement of the two labellings")
     parser.add_argument("--corpora", type=Path, default=Path("corpora"), help="folder of clones")
     parser.add_argument("--indexes", type=Path, default=Path("indexes"), help="folder of indexes")
-    parser.add_argument("--split", choices=("train", "test", "test-1", "test-2", "test-3"), default="train")
+    parser.add_argument("--split", choices=("train", "test", "test-1", "test-2", "test-3", "test-4"), default="train")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="some repositories")
     parser.add_argument("--set", choices=("navigation", "documentation"), help="one of the two sets")
     parser.add_argument("--look", default="", help="reason of a look at the test split, for the log")
