@@ -33,12 +33,13 @@ from assay.search import merge  # noqa: E402
 from assay.search.filters import Filters  # noqa: E402
 from assay.search.hits import Scored  # noqa: E402
 from assay.search.intent import intent  # noqa: E402
+from assay.search.windows import joined_text, window  # noqa: E402
 
 TARGET = ROOT / "src/assay/search" / merge.MODEL
 DEPTH = 50  # passages
 RIDGE = 0.01
 # Of passages. The questions avoid the words of the documents more than people do; Cranfield's do not.
-FLOORS = {"reranker": 4.0}
+FLOORS = {"reranker": 5.0}
 NATURAL_WEIGHT = 2  # natural questions are what people type; the others avoid the words of their answers on purpose
 FREE = {"list of changes", "test", "readme", "news", "manual", "path", "heading"}  # navigation queries weigh them too
 STEPS, RATE = 400, 0.03  # of Adam
@@ -62,7 +63,7 @@ class Case:
     values: Mapping[str, Mapping[str, Floats]]
     sizes: Mapping[str, int]
     paths: Sequence[str]
-    texts: Sequence[str]  # of passages
+    texts: Sequence[str]  # of passages, as hits show them
     gains: NDArray[np.float64]
 
 
@@ -82,9 +83,10 @@ def case(corpus: Corpus, query: GoldenQuery) -> Case:
     files = {row.number: path for path, row in search.index.files.items()}
     paths = [passage.path for passage in found]
     paths += [files[int(search.index.columns.file[number])] for number in code.numbers]
-    texts = [passage.text for passage in found]
+    shown = [joined_text(window(passage.number, search.passages, searcher.passage_size)) for passage in found]
+    relevant = gains(query, paths, [passage.text for passage in found])
     columns = {merge.PASSAGE: {**values, **wording}, merge.CODE: {**code.features, **wording}}
-    return Case(query, columns, sizes, paths, texts, gains(query, paths, texts))
+    return Case(query, columns, sizes, paths, shown, relevant)
 
 
 def gains(query: GoldenQuery, paths: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:
@@ -131,7 +133,7 @@ def fit(cases: Sequence[Case]) -> Fitted:
     scales = {group: np.maximum(values.std(axis=0), 1e-3) for group, values in stacked.items()}
 
     def standard(case: Case, group: str) -> Floats:
-        return (matrix(case, group, names[group]) - means[group]) / scales[group]
+        return np.asarray((matrix(case, group, names[group]) - means[group]) / scales[group], np.float64)
 
     own = np.array([not name.startswith("query ") for name in names[merge.PASSAGE]])
     among = np.where(own, fit_passages(cases, names[merge.PASSAGE], own, scales[merge.PASSAGE], standard), 0.0)

@@ -391,7 +391,7 @@ class Repository:
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
         given = self._filters(filters, searcher.search.passages)
         if parsed.is_plain:
-            return SearchResults(searcher.ranked(query, k, given, by_file=by_file))
+            return SearchResults(searcher.ranked(query, k, given, by_file=by_file, widen=True))
         found = search_exactly(searcher, parsed, k, given)
         return found.by_file() if by_file else found
 

@@ -28,6 +28,8 @@ def _by_path(*paths: str) -> dict[str, Edition]:
         (["content/en/docs/run.md", "content/pt-br/docs/run.md"], "content/docs/run.md", ["en", "pt-BR"]),
         (["docs/setup.rst", "docs/locale/ja/LC_MESSAGES/setup.rst"], "docs/setup.rst", ["", "ja"]),
         (["docs/setup.md", "docs/translations/is/setup.md"], "docs/setup.md", ["", "is"]),
+        (["README.md", "README.中文.md", "README_日本語.md", "README-German.md"], "README.md", ["", "zh", "ja", "de"]),
+        (["docs/use.md", "docs/한국어/use.md", "docs/Chinese/use.md"], "docs/use.md", ["", "ko", "zh"]),
         (["docs/modules/ROOT/pages/a.adoc", "docs/ja/modules/ROOT/pages/a.adoc"], "docs/modules/ROOT/pages/a.adoc", ["", "ja"]),
     ],
 )  # fmt: skip
@@ -46,6 +48,7 @@ def test_translations_of_a_page_share_it(paths: list[str], page: str, languages:
         ["src/io/a.md", "src/os/b.md", "src/id/c.md", "src/ml/d.md"],  # many, but none that is surely a language
         ["docs/en/guide.md", "docs/en/setup.md"],  # one language, without another
         ["sign-in.md", "sign.md", "how-to.md", "how.md", "config-es.md", "config.md"],
+        ["learn-french.md", "polski-index.md"],  # a name without a counterpart
         ["examples/ca/README.md", "examples/lb/README.md", "examples/README.md"],
         ["a.b.c", "noending", ".md", "x/.md", "/", "//", "ja/", "i18n/ja", "docs/../ja/x.md"],
     ],
@@ -71,6 +74,26 @@ def test_unversioned_pages_are_current_and_numbered_copies_are_older() -> None:
     assert found["docs/guide.md"] == Edition("docs/guide.md")
     assert found["website/versioned_docs/version-2.1/guide.md"] == Edition("docs/guide.md", "", "2.1", False)
     assert found["website/versioned_docs/version-2.0/gone.md"].current is False
+
+
+def test_of_copies_without_numbers_the_released_one_is_current() -> None:
+    found = _by_path("site/next/docs/use.md", "site/latest/docs/use.md", "site/next/docs/new.md", "site/index.md")
+    assert found["site/latest/docs/use.md"] == Edition("site/docs/use.md", "", "latest")
+    assert found["site/next/docs/use.md"] == Edition("site/docs/use.md", "", "next", False)
+    assert found["site/next/docs/new.md"].page == "site/docs/new.md"
+    assert found["site/index.md"] == Edition("site/index.md")
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ["docs/dev/setup.md", "docs/setup.md"],  # one folder: it may be for developers
+        ["docs/dev/README.md", "docs/main/README.md"],  # a name that every folder has
+        ["docs/dev/a.md", "docs/dev/b.md", "docs/dev/c.md", "docs/main/a.md", "docs/main/d.md", "docs/main/e.md"],
+    ],
+)
+def test_folders_that_only_look_like_versions_are_none(paths: list[str]) -> None:
+    assert [edition.version for edition in editions(paths)] == [""] * len(paths)
 
 
 def test_without_an_unversioned_page_the_highest_version_is_current() -> None:

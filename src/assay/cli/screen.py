@@ -288,11 +288,14 @@ def _hit(hit: SearchHit, width: int) -> Result:
     title = _last_headings(hit.headings, width - columns(place) - 2) if hit.headings else hit.title
     repeated = {hit.headings[-1]} if hit.headings else set()
     code = int(bool(hit.symbol))  # its first line is like its title
-    text = plain_text(hit.text, hit.language) if hit.kind == "passage" else hit.text
+    text = plain_text(hit.matched_text, hit.language) if hit.kind == "passage" else hit.text
     lines = [Detail(*line) for line in _read(text) if line[0] >= code and line[1].strip("`*_#= ") not in repeated]
     exact = [Detail(match.line, match.text.strip(), match.line) for match in hit.matches[:2]]
     matches = (
-        exact or best_lines(lines, hit.words, most=2) or lines[:1] or [Detail(*line) for line in _read(hit.text)][:1]
+        exact
+        or best_lines(lines, hit.words, most=2)
+        or lines[:1]
+        or [Detail(*line) for line in _read(hit.matched_text)][:1]
     )
     also = f"also in: {', '.join(hit.also)}" if hit.also else ""
     return Result(place, title, note=also, details=tuple(matches))

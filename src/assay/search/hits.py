@@ -42,7 +42,7 @@ class SearchHit:
     kind: str  # `passage`, `file`, or the kind of definition
     path: str
     language: str
-    start: int  # lines, from 1; of the extracted text for formats without lines
+    start: int  # lines of `text`, from 1; of the extracted text for formats without lines
     end: int
     page: int  # 0: none
     headings: tuple[str, ...]
@@ -51,13 +51,19 @@ class SearchHit:
     lexical: float  # BM25F
     vector: float  # cosine similarity; NaN without a vector
     text: str
-    place: str  # human-readable: `docs/guide.md:12-40`, `manual.pdf, page 3`
+    place: str  # of what matched, human-readable: `docs/guide.md:12-40`, `manual.pdf, page 3`
     words: frozenset[str]  # the query terms
     repository: str = ""  # label, in a multi-repository search
     matches: tuple[Match, ...] = ()  # lines that match the exact parts of the query, at most 100
     patterns: tuple[Pattern, ...] = ()  # the exact parts
     contributions: Mapping[str, float] = field(default_factory=dict)  # of each feature to the score, as log odds
     also: tuple[str, ...] = ()  # languages and versions of the same page that were left out
+    passage: str = ""  # what matched, if `text` also has what stands around it (`windows.py`)
+
+    @property
+    def matched_text(self) -> str:
+        """The text that was ranked: lines to show are chosen from it."""
+        return self.passage or self.text
 
     @property
     def title(self) -> str:
@@ -71,7 +77,7 @@ class SearchHit:
         """Return the lines to show with their numbers, which are 0 unless the lines match exactly."""
         if self.matches:
             return [(match.line, match.text) for match in self.matches[:lines]]
-        text_lines = [line for line in self.text.split("\n") if line.strip()]
+        text_lines = [line for line in self.matched_text.split("\n") if line.strip()]
         line_terms = [self.words & set(terms(line)) for line in text_lines]
         windows = range(max(1, len(text_lines) - lines + 1))
         best = max(

@@ -39,6 +39,7 @@ _NUMBER = re.compile(r"\b\d+\b")
 _DEFAULT = re.compile(r"\bdefault", re.IGNORECASE)
 _CODE_BLOCK = re.compile(r"```|\n    ")
 _README = re.compile(r"(^|/)readme\b", re.IGNORECASE)
+_SHORT = 300  # characters; shorter passages are often stubs, longer ones are no better for being long
 _PER_FILE = 2  # hits of a file before hits of others
 _TOP, _PASSAGES_IN_TOP = 5, 2
 _MIN_RELATIVE_ODDS = 0.2  # of a passage that is moved up, relative to the first hit
@@ -157,7 +158,7 @@ def passage_features(
         "news": np.array([bool(_NEWS.search(hit.path)) for hit in hits], np.float64),
         "manual": np.array([bool(_MANUAL.search(hit.path)) for hit in hits], np.float64),
         "innermost heading, precision": np.array([precision(" ".join(hit.headings[-1:])) for hit in hits], np.float64),
-        "length": np.array([math.log1p(len(hit.text)) for hit in hits], np.float64),
+        "length, if short": np.array([math.log1p(min(len(hit.text), _SHORT)) for hit in hits], np.float64),
         "number, if asked for an amount": matches(_NUMBER, amount),
         "default, if asked for an amount": matches(_DEFAULT, amount),
         "code, if asked how": matches(_CODE_BLOCK, asks_how(query)),

@@ -28,6 +28,7 @@ from assay.search.intent import intent
 from assay.search.passage_ranker import PassageRanker, PassageVectors, Weights, Word
 from assay.search.pattern import Pattern
 from assay.search.similar_words import SimilarWords
+from assay.search.windows import widen
 from assay.store.index import Index
 from assay.store.passages import Passages
 from assay.text.display import counted
@@ -101,15 +102,16 @@ class Search:
         rerank: Rerank | None = None,
         subset: Subset | None = None,
         by_file: bool = False,
+        window: int = 0,
     ) -> list[SearchHit]:
         """Return the best `k` hits for a query, best first; with a `subset`, among its candidates only.
 
         `by_file` keeps the best hit of each file. `proximity` rates passages by the distance and order of the query's
-        terms, `rerank` reorders the top.
+        terms, `rerank` reorders the top. `window` widens passages to so many tokens.
         """
         query = query[:LONGEST_QUERY]
         candidates = self.candidates(query, k, filters, vector_index, proximity, subset)
-        return self.top(query, candidates, k, rerank, subset.patterns if subset else (), by_file)
+        return self.top(query, candidates, k, rerank, subset.patterns if subset else (), by_file, window)
 
     def top(
         self,
@@ -119,13 +121,19 @@ class Search:
         rerank: Rerank | None = None,
         patterns: Sequence[Pattern] = (),
         by_file: bool = False,
+        window: int = 0,
     ) -> list[SearchHit]:
-        """Return the best `k` of a query's candidates as hits, spread over files."""
+        """Return the best `k` of a query's candidates as hits, spread over files; `window` widens passages."""
         likely = [candidate for candidate in candidates if candidate.score >= _MIN_SCORE]
         ranking = merge.spread(likely, self._paths(likely), by_file, len(self.passages))
-        if rerank:
-            return list(rerank(query, self.read(query, ranking[: max(k, _RERANK_DEPTH)], patterns)))[:k]
-        return self.read(query, ranking[:k], patterns)
+        ranking = ranking[: max(k, _RERANK_DEPTH) if rerank else k]
+        read = self.read(query, ranking, patterns)
+        hits = list(rerank(query, read))[:k] if rerank else read
+        if not window:
+            return hits
+        first_item = len(self.passages)
+        numbers = {hit.id: one.number for one, hit in zip(ranking, read, strict=True) if one.number < first_item}
+        return widen(hits, numbers, self.passages, window)
 
     def read(self, query: str, candidates: Sequence[Scored], patterns: Sequence[Pattern] = ()) -> list[SearchHit]:
         """Return candidates of a query as hits; `patterns` mark matching lines."""

@@ -41,6 +41,7 @@ class Searcher:
     vector_index: VectorIndex | None
     reranker: Reranker | None
     general: Embedder | None  # table of word vectors that ships with assay; None without vectors
+    passage_size: int = 0  # tokens, at most; 0: not known
 
     def ranked(
         self,
@@ -49,11 +50,16 @@ class Searcher:
         filters: Filters = Filters(),  # noqa: B008 (frozen)
         subset: Subset | None = None,
         by_file: bool = False,
+        widen: bool = False,
     ) -> list[SearchHit]:
-        """Return the best `k` hits for a query, best first. Raises UnusableIndex if the stored passages are damaged."""
+        """Return the best `k` hits for a query, best first. Raises UnusableIndex if the stored passages are damaged.
+
+        `widen` shows short passages with what stands around them, up to the size of a passage.
+        """
+        window = self.passage_size if widen else 0
         with self.checked():
             return self.search.ranked(
-                query, k, filters, self.vector_index, self._proximity, self._reordering, subset, by_file
+                query, k, filters, self.vector_index, self._proximity, self._reordering, subset, by_file, window
             )
 
     def top(self, query: str, candidates: Sequence[Scored], k: int) -> list[SearchHit]:
@@ -167,7 +173,7 @@ def prepare_all(
         general if isinstance(general, WordEmbedder) else None,
     )
     base = folder or places[index.parts[0].label][0]
-    return Searcher(search, _joined(vectors), _make_reranker(settings, search, base), general)
+    return Searcher(search, _joined(vectors), _make_reranker(settings, search, base), general, chosen.size)
 
 
 def _joined(vectors: Sequence[VectorIndex]) -> VectorIndex | None:

@@ -217,11 +217,16 @@ def by_symbols(text: Text, size: int, overlap: int) -> list[Span]:
 
 
 def _sections(text: Text) -> list[int]:
-    """Return the first lines of sections; a heading with almost nothing below it belongs to what follows."""
+    """Return the first lines of sections; a heading with almost nothing below it belongs to what follows.
+
+    It never joins a section of a higher level: that would put the end of a chapter under the title of the next.
+    """
     out: list[int] = []
+    depth = 0
     for part in text.parts:
-        if not out or text.costs[part.line] - text.costs[out[-1]] >= _STUB:
+        if not out or text.costs[part.line] - text.costs[out[-1]] >= _STUB or len(part.headings) < depth:
             out.append(part.line)
+            depth = len(part.headings)
     return out
 
 
@@ -232,7 +237,7 @@ class _Kind(NamedTuple):
 
 
 CHUNKERS = {
-    "structure": _Kind(by_structure, 2),
+    "structure": _Kind(by_structure, 3),
     "tokens": _Kind(by_tokens, 1, overlaps=True),
     "symbols": _Kind(by_symbols, 1),
 }

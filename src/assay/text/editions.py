@@ -1,15 +1,16 @@
 """Editions of a page: its translations and the copies of other versions, recognized by their paths alone.
 
-Repositories keep them in folders (`docs/ja/guide.md`, `docs/v1/guide.md`), in file names (`README.zh-CN.md`), or where
-Docusaurus puts them (`i18n/`, `versioned_docs/`). Many folders look like language codes without being any (`it`, `io`,
-`os`), so a code counts only if pages below it have counterparts elsewhere.
+Repositories keep them in folders (`docs/ja/guide.md`, `docs/v1/guide.md`, `docs/next/guide.md`), in file names
+(`README.zh-CN.md`, `README.日本語.md`), or where Docusaurus puts them (`i18n/`, `versioned_docs/`). Many folders look
+like language codes without being any (`it`, `io`, `os`), so a code counts only if pages below it have counterparts
+elsewhere.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -102,15 +103,23 @@ _CODES = frozenset(
 )  # ISO 639-1
 # codes that mean little else: one page with a counterpart is enough
 _UNMISTAKABLE = frozenset(["en", "zh", "ja", "ko", "fr", "de", "ru", "pt", "pl", "uk", "fa", "hi", "ar", "nl", "sv"])
+# languages by their names, in themselves and in English
+_NAMES = {
+    "中文": "zh", "简体中文": "zh-CN", "繁體中文": "zh-TW", "日本語": "ja", "한국어": "ko", "русский": "ru", "українська": "uk",
+    "español": "es", "français": "fr", "deutsch": "de", "português": "pt", "italiano": "it", "türkçe": "tr",
+    "polski": "pl", "فارسی": "fa", "العربية": "ar", "हिन्दी": "hi", "chinese": "zh", "japanese": "ja", "korean": "ko",
+    "russian": "ru", "spanish": "es", "french": "fr", "german": "de", "portuguese": "pt", "english": "en",
+}  # fmt: skip
 _COUNTRIES = {"cn": "zh", "jp": "ja", "kr": "ko", "tw": "zh-TW", "ua": "uk", "br": "pt-BR", "cz": "cs", "se": "sv"}
 _CODE = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?(?:[-_]([A-Za-z]{2}|\d{3}))?")
 # `README.zh-CN`, `README_de`; longer tags first, but `how-to-de` ends with German, not with Tongan
 _SUFFIXES = (
     re.compile(r"(.+?)([._-])([A-Za-z]{2}[-_](?:[A-Z][a-z]{3}|[A-Z]{2}|[A-Z][a-z]{3}[-_][A-Z]{2}))"),
     re.compile(rf"(.+?)([._-])((?:{'|'.join(sorted(_UNMISTAKABLE))})[-_][a-z]{{2,4}})"),
+    re.compile(rf"(.+?)([._-])({'|'.join(_NAMES)})", re.I),
     re.compile(r"(.+)([._-])([A-Za-z]{2,3})"),
 )
-_SUFFIXED = re.compile(r"[._-][A-Za-z]{2,4}$")  # rejects most names
+_SUFFIXED = re.compile(rf"[._-](?:[A-Za-z]{{2,4}}|{'|'.join(_NAMES)})$", re.I)  # rejects most names
 _CONTAINER = re.compile(r"(?:.*[-_])?(?:i18n|l10n|locales?|translations?)", re.I)
 _CONTAINED = re.compile(r"(?:18n|10n|locales?|translations?)/", re.I)  # rejects most paths
 _MANY = 3  # neighbouring folders or files with codes, which need no counterparts
@@ -119,7 +128,9 @@ _MIN_SHARE = 0.5  # of the pages below a code that may mean something else: thos
 
 @lru_cache(maxsize=1 << 12)
 def _language(name: str) -> str:
-    """Return a name as a language tag, `pt_br` → pt-BR; empty if it is none."""
+    """Return a name as a language tag, `pt_br` → pt-BR, `日本語` → ja; empty if it is none."""
+    if language := _NAMES.get(name.lower()):
+        return language
     match = _CODE.fullmatch(name)
     if not match or match[1].lower() not in _CODES:
         return ""
@@ -241,9 +252,10 @@ def _read_docusaurus(document: _Document, folders: set[str]) -> None:
 
 _NUMBER = re.compile(r"(.*?)(\d+(?:\.\d+)*(?:\.x)?)")
 _PREFIXES = frozenset(["", "v", "ver", "version", "release", "rel", "r"])
-_ALIASES = frozenset(
-    ["next", "current", "main", "master", "latest", "stable", "dev", "development", "unstable", "nightly", "edge"]
-)  # names of the current version
+# names of a version that has no number; of two copies, the one that comes first here is current: what people have installed
+_ALIASES = (
+    "stable", "latest", "current", "main", "master", "next", "edge", "dev", "development", "unstable", "nightly",
+)  # fmt: skip
 
 
 class _Version(NamedTuple):
@@ -291,6 +303,7 @@ def _read_versions(documents: Sequence[_Document]) -> None:
                 document.version, document.current = version.number, version.number == versions.newest
                 break
     _read_aliases(documents)
+    _read_alias_copies(documents)
     unversioned = {(document.page, document.language) for document in documents if not document.version}
     for document in documents:
         if document.version and (document.page, document.language) in unversioned:
@@ -308,9 +321,7 @@ class _Versions:
     def compare(self, parent: str, pages: set[str]) -> None:
         """Find whether they hold copies of the same pages, or of pages that stand beside them."""
         frequency = Counter(rest for rests in self.pages.values() for rest in rests if _has_name(rest))
-        self.have_base = any(
-            _join(parent, alias, rest) in pages for rest in frequency for alias in ("", *sorted(_ALIASES))
-        )
+        self.have_base = any(_join(parent, alias, rest) in pages for rest in frequency for alias in ("", *_ALIASES))
         self.are_copies = self.have_base or any(count > 1 for count in frequency.values())
         self.newest = max(self.pages, key=_order)
 
@@ -327,3 +338,31 @@ def _read_aliases(documents: Sequence[_Document]) -> None:
             if _join(parent, rest) in versioned:
                 document.page = _join(parent, rest)
                 break
+
+
+def _read_alias_copies(documents: Sequence[_Document]) -> None:
+    """Read versions without numbers that stand beside each other: `docs/latest/guide` and `docs/next/guide`."""
+    below: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))  # parent → name → pages in it
+    for document in documents:
+        for parent, name, rest in _splits(document.page, _is_alias) if not document.version else ():
+            below[parent][name].add(rest)
+    accepted = {
+        (parent, name): current
+        for parent, names in below.items()
+        if (current := _current_alias(names))
+        for name in names
+    }
+    for document in documents:
+        for parent, name, rest in _splits(document.page, _is_alias) if accepted and not document.version else ():
+            if (parent, name) in accepted:
+                document.page = _join(parent, rest)
+                document.version, document.current = name, name == accepted[parent, name]
+                break
+
+
+def _current_alias(names: Mapping[str, set[str]]) -> str:
+    """Return the name of the current version; empty unless most pages of the smallest folder stand in another, too."""
+    smallest, *others = sorted(names.values(), key=len)
+    shared = smallest & set().union(*others)
+    is_copy = any(map(_has_name, shared)) and len(shared) >= _MIN_SHARE * len(smallest)
+    return min(names, key=lambda name: _ALIASES.index(name.lower())) if is_copy else ""
