@@ -105,6 +105,12 @@ def test_without_candidates_there_is_no_ranking() -> None:
     assert merge.scored(MODEL, {"length": 1.0}, [], {}, None, 0) == []
 
 
+def test_long_passages_are_no_better_for_being_long() -> None:
+    hits = [_hit("a.md", (), text) for text in ("x" * 20, "x" * 300, "x" * 900)]
+    short, enough, long = merge.passage_features(hits, [1, 1, 1], (), {}, np.zeros(3), "x")["length, if short"]
+    assert short < enough == long
+
+
 def test_the_shipped_model_has_every_feature_that_is_computed_and_no_other(opened: Opened) -> None:
     searcher, query = opened.searcher(), "start the pumps"
     search = searcher.search
@@ -119,16 +125,17 @@ def test_the_shipped_model_has_every_feature_that_is_computed_and_no_other(opene
     assert set(groups[merge.CODE].names) == {*code, *wording}
 
 
-def test_features_of_passages_say_what_their_names_say() -> None:
-    def hit(path: str, headings: tuple[str, ...], text: str, lexical: float, vector: float) -> SearchHit:
-        return SearchHit(
-            path, "passage", path, "markdown", 1, 1, 0, headings, "", 0.5, lexical, vector, text, path, frozenset()
-        )
+def _hit(path: str, headings: tuple[str, ...], text: str, lexical: float = 0.0, vector: float = nan) -> SearchHit:
+    return SearchHit(
+        path, "passage", path, "markdown", 1, 1, 0, headings, "", 0.5, lexical, vector, text, path, frozenset()
+    )
 
+
+def test_features_of_passages_say_what_their_names_say() -> None:
     hits = [
-        hit("docs/CHANGELOG.md", ("Pumps",), "A valve.", 2.0, 0.5),
-        hit("README.md", (), "Pumps and valves.", 1.0, nan),
-        hit("docs/valve.md", ("Other",), "Nothing.", 0.0, 0.1),
+        _hit("docs/CHANGELOG.md", ("Pumps",), "A valve.", 2.0, 0.5),
+        _hit("README.md", (), "Pumps and valves.", 1.0),
+        _hit("docs/valve.md", ("Other",), "Nothing.", 0.0, 0.1),
     ]
     idf: dict[tuple[str, ...], float] = {("pump",): 3.0, ("valv",): 1.0}
     values = merge.passage_features(
@@ -149,7 +156,7 @@ def test_features_of_passages_say_what_their_names_say() -> None:
         "news": [0.0, 0.0, 0.0],
         "manual": [1.0, 0.0, 1.0],
         "innermost heading, precision": [1.0, 0.0, 0.0],
-        "length": [math.log(9), math.log(18), math.log(9)],
+        "length, if short": [math.log(9), math.log(18), math.log(9)],
         "number, if asked for an amount": [0.0, 0.0, 0.0],
         "default, if asked for an amount": [0.0, 0.0, 0.0],
         "code, if asked how": [0.0, 0.0, 0.0],

@@ -29,7 +29,7 @@ from assay.text.terms import terms
 MODEL = "excerpts.json"
 PASSAGES = 10  # hits that are read
 MAX_EXCERPTS = 3
-_MAX_LENGTH = 500  # characters of an excerpt; a single longer unit is quoted whole
+_MAX_LENGTH = 600  # characters of an excerpt; a single longer unit is quoted whole
 _MAX_UNITS = 40  # of a passage; more are lists of data
 _SHORT = 25  # characters; a shorter unit is no good start
 _NUMBER = re.compile(r"\b\d+\b")
