@@ -117,8 +117,8 @@ def test_excerpts_never_overlap_and_never_grow_beyond_the_limit(passages: list[l
 def test_an_excerpt_is_the_longest_run_within_the_limit() -> None:
     sentences = [f"Sentence {number:02} {'x' * 85}." for number in range(12)]
     runs = list(excerpts([_found(" ".join(sentences))]))
-    assert [len(run.units) for run in runs] == [5] * 8
-    assert [run.units[0].text for run in runs] == sentences[:8]
+    assert [len(run.units) for run in runs] == [6] * 7
+    assert [run.units[0].text for run in runs] == sentences[:7]
 
 
 def test_a_part_of_a_run_is_no_candidate_of_its_own() -> None:

@@ -250,11 +250,11 @@ def _with_passages(ranking: Sequence[Scored], passages: int) -> list[Scored]:
     if missing <= 0 or not rest:
         return list(ranking)
     least = _MIN_RELATIVE_ODDS * _odds(top[0])
-    moved = [one for one in rest if one.number < passages and _odds(one) >= least][:missing]
-    code = [one for one in top if one.number >= passages]
+    moved = [passage for passage in rest if passage.number < passages and _odds(passage) >= least][:missing]
+    code = [candidate for candidate in top if candidate.number >= passages]
     behind = code[len(code) - len(moved) :]
-    stay = [one for one in top if one not in behind]
-    return [*stay, *moved, *behind, *(one for one in rest if one not in moved)]
+    stay = [candidate for candidate in top if candidate not in behind]
+    return [*stay, *moved, *behind, *(candidate for candidate in rest if candidate not in moved)]
 
 
 def _odds(candidate: Scored) -> float:

@@ -132,7 +132,9 @@ class Search:
         if not window:
             return hits
         first_item = len(self.passages)
-        numbers = {hit.id: one.number for one, hit in zip(ranking, read, strict=True) if one.number < first_item}
+        numbers = {
+            hit.id: scored.number for scored, hit in zip(ranking, read, strict=True) if scored.number < first_item
+        }
         return widen(hits, numbers, self.passages, window)
 
     def read(self, query: str, candidates: Sequence[Scored], patterns: Sequence[Pattern] = ()) -> list[SearchHit]:

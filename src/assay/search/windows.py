@@ -65,6 +65,9 @@ def joined_text(parts: Sequence[Passage]) -> str:
 
 def _belongs(passage: Passage, anchor: Passage) -> bool:
     """Return whether a passage stands in the same section as another, or in the one below or beside it."""
-    section = anchor.headings[:-1]
-    places = [(one.repository, one.path, one.page, one.headings[: len(section)]) for one in (passage, anchor)]
-    return places[0] == places[1]
+    depth = max(len(anchor.headings) - 1, 0)
+
+    def section(part: Passage) -> tuple[object, ...]:
+        return part.repository, part.path, part.page, part.headings[:depth]
+
+    return section(passage) == section(anchor)
