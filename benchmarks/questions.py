@@ -39,6 +39,7 @@ SETS = ROOT / "eval/search"
 K = 10
 DEPTH = 50  # hits grouped by file
 RESAMPLES = 10_000
+SPLITS = ("train", "test", "test-1", "test-2", "test-3", "test-4")
 
 Row = dict[str, float]
 
@@ -235,7 +236,7 @@ def main() -> None:
     parser.add_argument("--agreement", action="store_true", help="only print the agreement of the two labellings")
     parser.add_argument("--corpora", type=Path, default=Path("corpora"), help="folder of clones")
     parser.add_argument("--indexes", type=Path, default=Path("indexes"), help="folder of indexes")
-    parser.add_argument("--split", choices=("train", "test", "test-1", "test-2", "test-3", "test-4"), default="train")
+    parser.add_argument("--split", nargs="+", choices=SPLITS, default=["train"], help="one or more splits")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="some repositories")
     parser.add_argument("--set", choices=("navigation", "documentation"), help="one of the two sets")
     parser.add_argument("--look", default="", help="reason of a look at the test split, for the log")
@@ -244,11 +245,12 @@ def main() -> None:
     if given.agreement:
         print("\n".join(agreement()))
         return
-    if given.split != "train" and not given.look:
+    if given.split != ["train"] and not given.look:
         parser.error("a test split needs --look REASON: every look is logged")
     chosen = [
         corpus
-        for corpus in corpora(given.corpora, given.indexes, given.split)
+        for split in given.split
+        for corpus in corpora(given.corpora, given.indexes, split)
         if not given.only or corpus.name in given.only
     ]
     lines: list[str] = []
