@@ -114,3 +114,12 @@ def test_roles_and_links_are_replaced_by_their_text() -> None:
 def test_a_fence_is_longer_than_any_in_the_text() -> None:
     assert [ticks_around(text) for text in ("", "`", "```", "a ````` b")] == ["```", "```", "````", "``````"]
     assert ticks_around("a`b", 1) == "``"
+
+
+def test_embedded_restructuredtext_is_read_as_such() -> None:
+    text = "Intro.\n\n```{eval-rst}\n.. tool:example::\n\n    run()\n\nAnd so on.\n```\n\nAfter.\n"
+    found = [(block.kind, block.text.strip()) for block in blocks(text.split("\n"), "markdown")]
+    assert (CODE, "run()") in found
+    assert (PARAGRAPH, "And so on.") in found
+    assert (PARAGRAPH, "After.") in found
+    assert not any("```" in text or "tool:example" in text for kind, text in found if kind != MARK)

@@ -323,3 +323,17 @@ def test_no_text_is_too_broken_to_show(text: str, markup: str) -> None:
 )  # fmt: skip
 def test_a_million_signs_take_linear_time(markup: str, sign: str) -> None:
     plain_text(sign * (300_000 // len(sign)), markup)  # quadratic time would take hours
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("Call {func}`~app.open` or {py:class}`app.File`.", "Call open or app.File."),
+        ("See {ref}`the guide <guide>`.", "See the guide."),
+        ("Since {pep}`8`.", "Since PEP 8."),
+        ("A set {x} and `{func}` stay.", "A set {x} and {func} stay."),
+        ("Open {`x`", "Open {x"),
+    ],
+)
+def test_roles_of_myst_are_shown_as_their_text(written: str, shown: str) -> None:
+    assert plain_text(written, "markdown") == shown

@@ -48,6 +48,7 @@ _EMPTY_DIRECTIVES = frozenset(
         "index",
     ]
 )  # without a body that is text of the document
+_EMBEDDED_RST = "{eval-rst}"  # MyST: what stands in the fence is reStructuredText
 ADMONITIONS = frozenset(
     [
         "note",
@@ -123,7 +124,7 @@ class _Reader:
     """Line-by-line reader. `_labels` is the stack of terms, items and directives that indented text belongs to."""
 
     def __init__(self, lines: Sequence[Line], markup: str) -> None:
-        self._lines, self._at = lines, 0
+        self._lines, self._at = list(lines), 0
         language = MARKUPS.get(markup, ANY)
         self._fence = language.fence
         self._row = _CELLS if markup in _EXTRACTED else _ROW
@@ -147,6 +148,8 @@ class _Reader:
         """Read the block that starts at a line."""
         literal, self._literal = self._literal, False
         if fence := self._fence.match(line.text):
+            if line.text[fence.end() :].strip() == _EMBEDDED_RST:
+                return self._embedded(line, fence[1])
             return self._fenced(line, fence[1])
         too_deep = line.indent - self._text_indent >= _INDENT and not _ITEM.match(line.text)
         if too_deep or (literal and line.indent > self._paragraph_indent):
@@ -206,6 +209,14 @@ class _Reader:
         content = self._lines[self._at + 1 : end]
         self._at = end + 1
         return Block(CODE, tuple(content), self._label)
+
+    def _embedded(self, line: Line, fence: str) -> Block:
+        """Read past the opening of embedded reStructuredText: its blocks follow, its closing fence is dropped."""
+        end = self._closing(fence, bare=False)
+        if end is not None:
+            self._lines[end] = Line(self._lines[end].number, "")
+        self._at += 1
+        return Block(MARK, (line,), self._label)
 
     def _closing(self, fence: str, bare: bool) -> int | None:
         """Return the line that closes a fence. One without a language closes nothing if another opens before."""

@@ -19,6 +19,7 @@ from assay.text.plain.page import (
     without_stars,
     without_underscores,
 )
+from assay.text.plain.rst import displayed
 from assay.text.tags import MODULE_BLOCK, MODULE_LINE, end_of_module, without_tags
 
 _FENCE = MARKUPS["markdown"].fence
@@ -28,6 +29,7 @@ _ALERT = re.compile(r"\[!(\w+)\][+-]?[ \t]*(.*)$")
 _INDENTED_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+([\w-]+)[^\"]*(?:\"([^\"]*)\")?[ \t]*$")
 _TAB = re.compile(r"===[!+]?[ \t]+\"([^\"]*)\"[ \t]*$")
 _CONTAINER = re.compile(r":{3,}[ \t]*\{?([\w-]+)\}?(?:\[([^\]]*)\]|[ \t]*\{[^}]*\})?[ \t]*(.*)$")
+_ROLE = re.compile(r"(?<![\w`])\{([a-z][\w:+.-]{0,40})\}`([^`\n]+)`(?!`)")  # of MyST: {func}`open`
 _DIRECTIVE_FENCE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)$")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*)$")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ ]?[#.:][^{}]*\}[ \t]*$")
@@ -286,6 +288,8 @@ def inline(text: str, targets: Collection[str] = ()) -> str:
     if not _SPECIAL.search(text):
         return text
     protected = Protected()
+    if "{" in text:
+        text = _ROLE.sub(lambda match: protected.keep(displayed(match[1], match[2])), text)
     text = _protect_code(text, protected)
     whole = text = _AUTOLINK.sub(lambda match: protected.keep(match[1]), text) if "<" in text else text
     text = without_tags(_TAG_INDENT.sub("", _TEMPLATE.sub("", _without_comments(text))))

@@ -225,7 +225,7 @@ def inline(text: str, substitutions: dict[str, str] | None = None) -> str:
         return text
     protected = Protected()
     text = _LITERAL.sub(lambda match: protected.keep(_literal(match[1], match[2])), text)
-    text = _ROLE.sub(lambda match: protected.keep(_displayed((match[1] or "").strip(":"), match[2])), text)
+    text = _ROLE.sub(lambda match: protected.keep(displayed((match[1] or "").strip(":"), match[2])), text)
     if "|" in text:
         text = _SUBSTITUTED.sub(lambda match: (substitutions or {}).get(match[1], match[1]), text)
     if "_" in text:
@@ -238,7 +238,7 @@ def _literal(code: str | None, sign: str | None) -> str:
     return code.replace("\n", " ") if code else (sign or "").strip()
 
 
-def _displayed(role: str, content: str) -> str:
+def displayed(role: str, content: str) -> str:
     """Return the text shown for a role or reference: `~flask.url_for` → url_for, `title <target>` → title."""
     titled = _TITLE.match(content)
     if titled:
