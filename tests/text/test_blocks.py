@@ -123,3 +123,17 @@ def test_embedded_restructuredtext_is_read_as_such() -> None:
     assert (PARAGRAPH, "And so on.") in found
     assert (PARAGRAPH, "After.") in found
     assert not any("```" in text or "tool:example" in text for kind, text in found if kind != MARK)
+
+
+def test_targets_and_directives_of_myst_without_text_are_none() -> None:
+    text = "(set-up)=\n\n```{contents}\n---\ndepth: 2\n---\n```\n\nInstall it.\n"
+    found = list(blocks(text.split("\n"), "markdown"))
+    assert [(block.kind, block.text.strip()) for block in found if block.kind in (PARAGRAPH, CODE)] == [
+        (PARAGRAPH, "Install it.")
+    ]
+
+
+def test_options_of_a_directive_of_myst_are_no_code() -> None:
+    text = "```{code-block} python\n:caption: a.py\n:linenos:\n\nrun()\n```\n"
+    (block,) = blocks(text.split("\n"), "markdown")
+    assert (block.kind, block.text) == (CODE, "run()")

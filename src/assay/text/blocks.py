@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import NamedTuple
 
 from assay.text.markup import ANY, MARKUPS, closes
@@ -48,6 +49,9 @@ _EMPTY_DIRECTIVES = frozenset(
         "index",
     ]
 )  # without a body that is text of the document
+_MYST_DIRECTIVE = re.compile(r"\s*[`~:]{3,}\s*\{([\w:-]+)\}")
+_OPTION = re.compile(r"\s*:[\w-]+:(?:\s|$)")
+_MYST_TARGET = re.compile(r"\([\w./: -]+\)=\s*$")
 _EMBEDDED_RST = "{eval-rst}"  # MyST: what stands in the fence is reStructuredText
 ADMONITIONS = frozenset(
     [
@@ -185,7 +189,7 @@ class _Reader:
         return self._lines[self._at + 1] if self._at + 1 < len(self._lines) else None
 
     def _is_mark(self, line: Line) -> bool:
-        patterns = (_SIGNED_HEADING, _RULE, _MARK)
+        patterns = (_SIGNED_HEADING, _RULE, _MARK, _MYST_TARGET)
         return any(pattern.match(line.text) for pattern in patterns) or self._underlined()
 
     def _underlined(self) -> bool:
@@ -206,9 +210,14 @@ class _Reader:
         if end is None:
             self._at += 1
             return Block(MARK, (line,), self._label)
-        content = self._lines[self._at + 1 : end]
+        content = tuple(self._lines[self._at + 1 : end])
         self._at = end + 1
-        return Block(CODE, tuple(content), self._label)
+        directive = _MYST_DIRECTIVE.match(line.text)
+        if directive and directive[1] in _EMPTY_DIRECTIVES:
+            return Block(DIRECTIVE, content, self._label, name=directive[1])
+        if directive:
+            content = tuple(dropwhile(lambda inner: inner.blank or _OPTION.match(inner.text), content))
+        return Block(CODE, content, self._label)
 
     def _embedded(self, line: Line, fence: str) -> Block:
         """Read past the opening of embedded reStructuredText: its blocks follow, its closing fence is dropped."""
@@ -238,7 +247,8 @@ class _Reader:
     def _directive(self, line: Line, name: str, argument: str) -> Block:
         self._at += 1
         plain = name.removeprefix("py:")
-        if plain in _CODE_DIRECTIVES:
+        # a directive of an extension without an argument, such as `click:example`, shows code; with one, it describes
+        if plain in _CODE_DIRECTIVES or (":" in plain and not argument):
             body = self._indented(line.indent + 1)
             content = tuple(inner for inner in body if not inner.text.strip().startswith(":"))
             return Block(CODE, content, self._label, name=plain, argument=argument)
