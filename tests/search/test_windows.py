@@ -100,3 +100,13 @@ def test_an_exact_search_shows_what_contains_the_phrase(manual: Path) -> None:
     with assay.open(manual, index=True) as opened:
         (hit,) = opened.search('"applies to one command"')
         assert not hit.passage
+
+
+def test_a_million_blank_lines_are_not_shown(tmp_path: Path) -> None:
+    made = Repository(tmp_path / "blank")
+    made.root.mkdir()
+    sluice, valve = "## Sluice\n\nThe sluice is opened by hand, slowly.", "## Valve\n\nThe valve is closed by a motor."
+    made.write("docs/a.md", f"# Works\n\n{sluice * 3}" + "\n" * 1_000_000 + valve * 3)
+    hits = _hits(made.root, "sluice opened by hand", 3, widen=True)
+    assert hits
+    assert all(len(hit.text) < 3_000 for hit in hits)

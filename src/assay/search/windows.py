@@ -16,6 +16,8 @@ from assay.search.hits import SearchHit
 from assay.store.passages import Passages
 from assay.text import tokens
 
+_MAX_GAP = 10  # lines from a passage to the next; many blank lines would only be shown as such
+
 
 def widen(hits: Sequence[SearchHit], numbers: Mapping[str, int], passages: Passages, limit: int) -> list[SearchHit]:
     """Return hits with the text around their passages, at most `limit` tokens each; `numbers` are of passages, by id.
@@ -47,7 +49,8 @@ def window(number: int, passages: Passages, limit: int, taken: Collection[int] =
             neighbour = passages[outer]
             above, below = (last, neighbour) if outer > last.number else (neighbour, first)
             cost = tokens.count(neighbour.text)
-            if cost <= room and _belongs(neighbour, anchor) and below.first > above.last:
+            joins = 0 < below.first - above.last <= _MAX_GAP  # not so: parts of one line, overlapping chunks
+            if cost <= room and joins and _belongs(neighbour, anchor):
                 room -= cost
                 first, last = (first, neighbour) if outer > last.number else (neighbour, last)
         if last.number - first.number == size:
