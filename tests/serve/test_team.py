@@ -45,11 +45,12 @@ def test_anything_but_the_whole_token_identifies_nobody(tokens: Tokens) -> None:
 
 
 def test_a_revoked_or_expired_token_identifies_nobody(tokens: Tokens, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time()
+    monkeypatch.setattr("assay.serve.tokens.time.time", lambda: now)
     kept, gone = tokens.create("ada", "read", days=1), tokens.create("bob", "admin")
     assert tokens.identify(gone)
     Tokens(tokens.path).revoke("bob")
     assert tokens.identify(gone) is None
-    now = time.time()
     monkeypatch.setattr("assay.serve.tokens.time.time", lambda: now + 86_399)
     assert tokens.identify(kept)
     monkeypatch.setattr("assay.serve.tokens.time.time", lambda: now + 86_401)
