@@ -307,6 +307,14 @@ def test_a_tracked_folder_that_became_a_symlink_is_never_entered(repository: Rep
     assert found.skipped == {"deep/folder/private.py": "symlink"}
 
 
+def test_a_path_that_git_lists_may_be_very_deep(repository: Repository) -> None:
+    repository.write("a.py", CODE)
+    repository.commit()
+    blob = repository.git("rev-parse", "HEAD:a.py").strip()
+    repository.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{'a/' * 1_500}x.py")
+    assert _files(repository) == {"a.py"}
+
+
 def test_a_loop_of_symlinks_ends(tree: Tree) -> None:
     made = tree("sub/a.py")
     (made.root / "sub/up").symlink_to(made.root, target_is_directory=True)

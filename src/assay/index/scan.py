@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from assay.core.endpoints import OPENAPI_NAME
 from assay.errors import AssayError
@@ -23,103 +23,11 @@ from assay.git import Listing
 from assay.index.documents.formats import HEAD_BYTES, Format, format_of
 from assay.index.enrich.formats import is_project_file
 from assay.index.flag_patterns import read_patterns
+from assay.index.ignore import Rules, read_rules
 from assay.languages import language_of
 from assay.store.layout import decode, read_bytes
-from assay.system.files import open_regular, read_regular
+from assay.system.files import open_regular
 from assay.text.display import printable
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
-_MAX_RULES_BYTES = 300_000
-_MAX_PATTERNS = 5_000  # every path is matched against all of them
-# pathspec's regexes for `*`, `/**/` and a leading `**/`
-_STAR, _ANY_FOLDERS, _ANYWHERE = "[^/]*", "(?:/.+)?/", "^(?:.+/)?"
-_GROUP = "(?P<ps_d>"  # pathspec's group name; a name may occur only once per regex
-_NEGATED = re.compile(r"(?<!\\)\[\^(?!/\])")  # negated character class; as in git it never matches a slash
-_STARS = re.compile(r"(?:\[\^/\]\*){2,}")
-# a star and the text after it, followed by another star in the same path segment
-_STAR_AND_TEXT = re.compile(r"\[\^/\]\*((?:\\.|\[(?!\^/\]\*)\^?\]?[^\]]*\]|[^\\\[\]/()*+?])+)(?=\[\^/\]\*)", re.S)
-
-
-class Rules:
-    """Patterns of an ignore file. One combined regex rejects the paths that match none of them, which are most."""
-
-    def __init__(self, spec: GitIgnoreSpec) -> None:
-        self._spec = spec
-        expressions = (pattern.regex for pattern in spec.patterns)
-        alternatives = "|".join(f"(?:{expression.pattern})" for expression in expressions if expression)
-        self._any = re.compile(alternatives.replace(_GROUP, "(?:"))
-
-    def verdict(self, path: str) -> bool | None:
-        """Return whether a path is ignored, or None if no pattern matches it. A folder's path ends with a slash."""
-        return self._spec.check_file(path).include if self._any.search(path) else None
-
-
-def read_rules(root: Path, path: str, problems: dict[str, str]) -> Rules | None:
-    """Return the rules of an ignore file; None if it has none. Errors are added to `problems`.
-
-    Like git, does not follow symlinks.
-    """
-    try:
-        text = read_regular(root / path, _MAX_RULES_BYTES, follow=False).decode("utf-8", "replace")
-    except AssayError:
-        problems[path] = f"larger than {_MAX_RULES_BYTES / 1e3:.0f} kB, so its patterns are ignored"
-        return None
-    except (OSError, ValueError):
-        return None
-    lines = text.splitlines()
-    if len(lines) > _MAX_PATTERNS:
-        problems[path] = f"only the first {_MAX_PATTERNS:,} lines are used"
-        del lines[_MAX_PATTERNS:]
-    spec = _compile(lines, path, problems)
-    return Rules(spec) if any(pattern.include is not None for pattern in spec.patterns) else None
-
-
-def _compile(lines: list[str], path: str, problems: dict[str, str]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec
-
-    try:
-        spec = GitIgnoreSpec.from_lines(lines)
-    except (ValueError, re.error, OverflowError, RecursionError):
-        valid = [_is_valid(line) for line in lines]
-        problems[path] = f"line {valid.index(False) + 1} is not a valid pattern and is ignored"
-        spec = GitIgnoreSpec.from_lines(line for line, is_valid in zip(lines, valid, strict=True) if is_valid)
-    for pattern in spec.patterns:
-        regex = getattr(pattern, "regex", None)
-        if regex is not None and (linear := linear_time(regex.pattern)) != regex.pattern:
-            pattern.regex = re.compile(linear)
-    return spec
-
-
-def _is_valid(line: str) -> bool:
-    from pathspec import GitIgnoreSpec
-
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except (ValueError, re.error, OverflowError, RecursionError):
-        return False
-    return True
-
-
-def linear_time(regex: str) -> str:
-    """Rewrite a regex of pathspec so that matching does not backtrack from one wildcard into an earlier one.
-
-    The first match of the text after a wildcard is sufficient if another wildcard follows.
-    """
-    if regex.count("*") + regex.count("+") < 2:
-        return regex
-    regex = _NEGATED.sub("[^/", regex)
-    regex = _STAR_AND_TEXT.sub(r"(?>[^/]*?\1)", _STARS.sub(_STAR, regex))
-    first, *segments = regex.split(_ANY_FOLDERS)
-    if not segments or not all(segments):
-        return regex
-    if first.startswith(_ANYWHERE) and first != _ANYWHERE:
-        first = f"^(?>(?:.+?/)??{first.removeprefix(_ANYWHERE)}(?=/))"
-    return first + "".join(f"(?>(?:/.+?)??/{text}(?=/))" for text in segments[:-1]) + _ANY_FOLDERS + segments[-1]
-
-
-# Scanning
 
 MAX_BYTES = 2_000_000  # larger source files are data or generated
 MINIFIED_LINE = 1_000  # mean bytes per line above which a file counts as minified
@@ -216,7 +124,7 @@ def scan(root: Path, listing: Listing | None = None) -> Scan:
     for path in listed if listed is not None else _walk(root, out):
         if path.endswith(_RULES):
             out.rules.append(path)
-        if rules is None or not rules.verdict(path):
+        if rules is None or not rules.excludes(path):
             _consider(base, path, out, is_real)
     return out
 
@@ -239,8 +147,12 @@ def _real_folders(base: str) -> Callable[[str], bool]:
     real = {"": True}
 
     def is_real(folder: str) -> bool:
-        if folder not in real:
-            real[folder] = is_real(folder.rpartition("/")[0]) and not os.path.islink(base + folder)
+        unchecked, above = [], folder
+        while above not in real:
+            unchecked.append(above)
+            above = above.rpartition("/")[0]
+        for path in reversed(unchecked):
+            real[path] = real[path.rpartition("/")[0]] and not os.path.islink(base + path)
         return real[folder]
 
     return is_real
@@ -266,17 +178,19 @@ def _walk(root: Path, out: Scan) -> Iterator[str]:
         for entry in entries:
             path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
-                if entry.name not in (".git", OWN_FOLDER) and not (rules and _ignored(path + "/", rules)):
+                if entry.name not in (".git", OWN_FOLDER) and not (rules and _ignored(path, rules, is_folder=True)):
                     folders.append((path + "/", rules))
             elif not (rules and _ignored(path, rules)):
                 yield path
+            elif entry.name == ".gitignore":
+                out.rules.append(path)
         pending += reversed(folders)
 
 
-def _ignored(path: str, rules: list[tuple[str, Rules]]) -> bool:
-    """Return the verdict of the deepest rules that match; `path` ends with a slash for a folder."""
+def _ignored(path: str, rules: list[tuple[str, Rules]], is_folder: bool = False) -> bool:
+    """Return the verdict of the deepest rules that match a path."""
     for base, folder_rules in rules:
-        verdict = folder_rules.verdict(path[len(base) :])
+        verdict = folder_rules.verdict(path[len(base) :], is_folder)
         if verdict is not None:
             return verdict
     return False
