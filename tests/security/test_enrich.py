@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,9 @@ from assay.index.enrich.answers import NAME as CACHE_NAME
 from assay.store.enrichment import NAME as COMPARISON_NAME
 from support.command import ENVIRONMENT, assay
 from support.language_tools import Tools
+from support.processes import is_alive
 from support.repository import Repository
+from support.waiting import until
 
 _NODE_SECONDS = 120.0
 
@@ -74,10 +75,8 @@ def test_no_process_of_a_server_is_left_behind(
     )
     monkeypatch.setattr(lsp, "_START_SECONDS", 0.5)
     Opened(shop.root).enrich()
-    time.sleep(0.2)
-    for pid in map(int, pids.read_text().split()):
-        state = Path(f"/proc/{pid}/stat")
-        assert not state.exists() or ") Z " in state.read_text()
+    started = [int(pid) for pid in pids.read_text().split()]
+    until(lambda: not any(map(is_alive, started)))
 
 
 def test_locations_outside_the_repository_and_nonsense_give_no_edges(shop: Repository, tools: Tools) -> None:

@@ -1,7 +1,7 @@
 """Git as a source of data: `launcher` is the only code that starts it, `place` finds repositories without it."""
 
 from assay.git.launcher import NotTrusted, TimedOut
-from assay.git.place import Place, find_place
+from assay.git.place import Place, find_place, locate
 from assay.git.repository import Blob, Blobs, Git, Listing, refuse_tracked, unquote
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Place",
     "TimedOut",
     "find_place",
+    "locate",
     "refuse_tracked",
     "unquote",
 ]

@@ -111,7 +111,8 @@ class Change:
 def choose_base(git: Git, name: str = "") -> Base:
     """Return the base named `name`; without a name, the one a pull request would most likely use."""
     if git.ask("rev-parse", "--is-inside-work-tree") != "true":
-        raise AssayError(f"{git.root}: not a git repository, so there is no diff. Name files instead: --files A B")
+        reason = git.trouble or f"{git.root}: not a git repository, so there is no diff"
+        raise AssayError(f"{reason}. Name files instead: --files A B")
     if git.revision("HEAD") is None:
         raise AssayError(
             f"{git.root}: no commit yet, so there is nothing to compare with. Name files instead: --files A B"
@@ -211,7 +212,8 @@ def changed_since(root: Path, when: str, paths: Iterable[str]) -> frozenset[str]
         return frozenset(paths) & {*_names(listed), *_uncommitted(git, "HEAD")}
     commit = git.revision(when) if inside else None
     if commit is None:
-        hint = "a date (2026-11-01) or a commit" if inside else "a date (2026-11-01); this folder is not under git"
+        no_git = git.trouble or "this folder is not under git"
+        hint = "a date (2026-11-01) or a commit" if inside else f"a date (2026-11-01); {no_git}"
         raise AssayError(f"--since {when}: write {hint}")
     return frozenset(paths) & {*_uncommitted(git, commit)}
 

@@ -5,7 +5,8 @@ drivers, pagers, transport helpers), and every version of git adds some. So git 
 configuration at all. It works on a *view* of the git directory: a temporary folder with links to objects and refs, a
 configuration limited to the settings of `assay.git.place`, and attributes that disable filters. Git itself still
 checks, when it discovers the repository, whether the user trusts its owner. Programs from the user's own configuration
-are disabled by options, and git's environment variables are dropped. Every call has a timeout.
+are disabled by options, and git's environment variables are dropped. Every call has a timeout. Git itself, and what it
+starts, comes from the safe folders of PATH (`assay.system.programs`).
 
 `transfer` is the exception that may contact a server: for clones that the user asked for by address, in folders that
 assay made. There the user's own configuration counts (credential helpers, proxies, ssh), but no hook or filter runs.
@@ -29,6 +30,7 @@ from typing import IO, Any, NamedTuple
 
 from assay.errors import AssayError
 from assay.git.place import Place, safe_config
+from assay.system.programs import find_program, guard, is_guarded, safe_path
 
 _STREAM_SECONDS = 1800.0  # total time spent waiting for one stream
 
@@ -174,6 +176,10 @@ def start(
     """Start git in a repository; `settings` are key=value strings."""
     command = _COMMANDS[arguments[0]]
     options = [word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)]
+    guard(place.root)
+    if place.common_dir.name == ".git":
+        guard(place.common_dir.parent)  # the main working tree, in which another one of the same clone may have tools
+    program = _find_git("the repository's history is read with it")
     command_line = [
         "git",
         "--no-pager",
@@ -189,12 +195,18 @@ def start(
     except OSError as error:
         raise AssayError(f"cannot create a temporary folder for git ({error})") from None
     try:
-        return subprocess.Popen(command_line, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
+        return subprocess.Popen(
+            command_line, executable=program, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr
+        )
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and place.root.is_dir():
-            message = "git was not found; install it or put it on PATH: the repository's history is read with it"
-            raise AssayError(message) from None
         raise AssayError(f"{place.root}: git cannot be started ({error.strerror})") from None
+
+
+def _find_git(purpose: str) -> str:
+    """Return the program; raise AssayError with the purpose of git if there is none."""
+    if program := find_program("git"):
+        return program
+    raise AssayError(f"git was not found; install it or put it on PATH: {purpose}")
 
 
 # Clones
@@ -223,18 +235,14 @@ def transfer(folder: Path, arguments: Sequence[str], seconds: float = _TRANSFER_
     """
     if arguments[0] not in _TRANSFERS:
         raise ValueError(arguments[0])
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in _PASSED_VARIABLES or name == "GIT_SSH_COMMAND"
-    }
     protocols = {"GIT_ALLOW_PROTOCOL": "" if arguments[0] in ("init", "checkout") else _PROTOCOLS}
     limits = {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
     options = [word for setting in _TRANSFER_SETTINGS for word in ("-c", setting)]
     try:
         process = subprocess.Popen(
             ["git", "--no-pager", "-C", str(folder), *options, *arguments],
-            env=inherited | _ENVIRONMENT | protocols | limits,
+            executable=_find_git("repositories are cloned with it"),
+            env=_inherited("GIT_SSH_COMMAND") | _ENVIRONMENT | protocols | limits,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             start_new_session=True,  # without a terminal, and a group of its own: helpers end with it
         )  # fmt: skip
@@ -295,12 +303,19 @@ class _Output(io.RawIOBase):
         super().close()
 
 
+def _inherited(*also: str) -> dict[str, str]:
+    """Return what git gets of our environment; of git's own variables only those passed on, and `also`."""
+    passed = {*_PASSED_VARIABLES, *also}
+    programs = os.environ.get("GIT_EXEC_PATH", "")  # a folder of programs like those of PATH
+    if not os.path.isabs(programs) or is_guarded(programs):
+        passed.discard("GIT_EXEC_PATH")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in passed}
+    return inherited | {"PATH": safe_path()}
+
+
 def _environment(place: Place) -> dict[str, str]:
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _PASSED_VARIABLES
-    }
     return (
-        inherited
+        _inherited()
         | _ENVIRONMENT
         | {
             "GIT_COMMON_DIR": str(_view(place)),

@@ -15,7 +15,7 @@ from typing import IO
 
 from assay.errors import AssayError
 from assay.git import launcher
-from assay.git.place import Place, find_place, is_partial
+from assay.git.place import Place, is_partial, locate
 from assay.system.files import UnsafeFolder
 
 _REGULAR = ("100644", "100755")  # no symlinks or submodules
@@ -38,18 +38,28 @@ class Blob:
 class Git:
     """The repository around a folder; paths are relative to that folder and nothing outside it is read.
 
-    Outside repositories, and in a folder that is itself a bare one, git is not started and results are empty. If git
-    refuses the repository because another user owns it, every query raises NotTrusted.
+    Outside repositories, in a folder that is itself a bare one, and if the data is that of another repository (`trouble`
+    is the reason), git is not started and results are empty. If git refuses the repository because another user owns it,
+    every query raises NotTrusted.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     @cached_property
+    def _located(self) -> Place | None:
+        place = locate(self.root)
+        return None if place is None or place.inside_bare else place
+
+    @property
     def place(self) -> Place | None:
         """Position in the repository; None if git is not used."""
-        place = find_place(self.root)
-        return place if place and not place.inside_bare else None
+        return None if self.trouble else self._located
+
+    @property
+    def trouble(self) -> str:
+        """Message why the repository around the folder is not read, and what to do; empty if there is none, or it is."""
+        return self._located.outside if self._located else ""
 
     @property
     def shallow(self) -> bool:
@@ -124,7 +134,7 @@ class Git:
         return sorted(out, key=lambda blob: blob.path)
 
     def _no_repository(self) -> AssayError:
-        return AssayError(f"{self.root}: not a git repository")
+        return AssayError(self.trouble or f"{self.root}: not a git repository")
 
     def _failed(self, arguments: Sequence[str], complaint: str) -> AssayError:
         why = complaint.splitlines()[-1] if complaint else "no reason given"
@@ -165,9 +175,9 @@ class Listing:
     """
 
     def __init__(self, root: Path) -> None:
-        self.trouble = ""
+        git = Git(root)
+        self.trouble, self._place = git.trouble, git.place
         self._process: subprocess.Popen[bytes] | None = None
-        self._place = Git(root).place
         with self._recording_trouble():
             if self._place is not None:
                 self._process = launcher.start(self._place, _FILES, stderr=subprocess.PIPE)
