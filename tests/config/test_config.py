@@ -24,6 +24,7 @@ from assay.rank.profile import PROFILES, Profile, flatten, from_table, settings_
 from support.command import COMMAND, ENVIRONMENT, Done, assay
 from support.paths import ROOT
 from support.repository import Repository
+from support.waiting import PATIENCE
 
 GUIDE = ROOT / "docs/guides/configuration.md"
 SHOP = """\
@@ -424,7 +425,7 @@ def _at_a_terminal(folder: Path, answer: str, *arguments: str) -> Done:
         except OSError:  # the other side is closed
             pass
         os.close(ours)
-        code = process.wait(60)
+        code = process.wait(PATIENCE)
         out.seek(0)
         return Done(code, out.read(), seen.decode())
 

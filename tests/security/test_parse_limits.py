@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import assay.index.ignore as ignore
 import assay.index.parse as parse
 import assay.system.pool as pool
 from assay.core.progress import Report
@@ -31,6 +32,7 @@ from assay.serve.watch.child import Work
 from support.command import ENVIRONMENT, assay
 from support.processes import children
 from support.repository import Repository
+from support.waiting import PATIENCE, until
 
 # tree-sitter-kotlin never comes back from this (336 bytes, found by mutating a fixture)
 HANG = (
@@ -187,7 +189,7 @@ def test_a_crash_says_nothing_on_the_terminal(repository: Repository) -> None:
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert (done.stdout, done.stderr) == (f"{[CRASH]}\n", "")
@@ -267,11 +269,7 @@ def test_a_worker_that_hangs_ends_although_its_owner_was_killed(repository: Repo
     process.kill()
     process.wait()
     assert workers
-    for _ in range(3_000):
-        if not any(_command(pid) for pid in workers):
-            return
-        time.sleep(0.01)
-    pytest.fail("a worker goes on without its owner")
+    until(lambda: not any(_command(pid) for pid in workers))
 
 
 def _command(pid: int) -> bytes:
@@ -355,7 +353,7 @@ def test_indexing_bombs_stays_below_a_gigabyte(repository: Repository) -> None:
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert "Traceback" not in done.stderr
@@ -459,7 +457,7 @@ def test_patterns_of_ignore_files_take_no_time_whatever_they_repeat(repository: 
     assert "kept/1/no/2/xaxb.py" not in found.files
 
 
-@pytest.mark.parametrize("pattern", ["!", "a\\", "[z-a]"])
+@pytest.mark.parametrize("pattern", ["!", "a\\", "[z", "[[:letter:]]", "[/]"])
 @pytest.mark.parametrize("name", [".assayignore", ".gitignore"])
 def test_a_line_that_is_no_pattern_costs_that_line(tmp_path: Path, name: str, pattern: str) -> None:
     (tmp_path / name).write_text(f"{pattern}\nleft.py\n")
@@ -470,13 +468,72 @@ def test_a_line_that_is_no_pattern_costs_that_line(tmp_path: Path, name: str, pa
     assert found.problems == {name: "line 1 is not a valid pattern and is ignored"}
 
 
-def test_ignore_files_are_read_up_to_a_limit_and_not_through_links(tmp_path: Path) -> None:
+UNUSABLE = {
+    "lines": ("left.py\n" * 100_001, "100,001 lines, and at most 100,000 are read"),
+    "size": ("left.py\n" + "#" * 4_000_000, "larger than 4 MB"),
+    "a long line": ("left.py\na" + "b**/" * 5_000, "line 2 has more than 4,096 characters"),
+    "stars after text": (
+        "left.py\na" + "b**/" * 1_000,
+        "a line has more than 2 times two stars between text and a slash",
+    ),
+    "segments": (f"{'/a' * 1_001}\n", "more than 1,000 different path segments up to line 1"),
+    "wildcards": (
+        "".join(f"*[{chr(97 + n % 26)}]{'?' * (n // 26)}\n" for n in range(6_000)),
+        "more than 5,000 patterns that differ only in wildcards up to line 5,002",
+    ),
+}
+
+
+@pytest.mark.parametrize("limit", UNUSABLE)
+@pytest.mark.parametrize("name", [".assayignore", "sub/.gitignore"])
+def test_an_ignore_file_above_a_limit_hides_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, limit: str
+) -> None:
+    text, reason = UNUSABLE[limit]
+    if limit == "segments":
+        monkeypatch.setattr(ignore, "_MAX_NODES", 1_000)
+    for path in ("kept.py", "sub/left.py", "sub/deep/kept.py"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(GOOD)
+    (tmp_path / name).write_text(text)
+    found = scan(tmp_path)
+    assert set(found.files) == ({"kept.py"} if "/" in name else set())
+    assert found.problems == {name: f"{reason}, so nothing in its folder is indexed; shorten it, or remove it"}
+    assert found.rules == [name]
+
+
+def test_an_ignore_file_is_not_read_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "kept.py").write_text(GOOD)
     (tmp_path / ".gitignore").symlink_to("/dev/zero")
-    (tmp_path / ".assayignore").write_text("kept.py\n" * 100_000)
+    assert set(scan(tmp_path).files) == {"kept.py"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_ignore_file_hides_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "left.py").write_text(GOOD)
+    (tmp_path / ".assayignore").touch(mode=0o000)
     found = scan(tmp_path)
-    assert set(found.files) == {"kept.py"}
-    assert found.problems == {".assayignore": "larger than 300 kB, so its patterns are ignored"}
+    assert not found.files
+    assert found.problems[".assayignore"].startswith("cannot be read, so nothing in its folder is indexed")
+
+
+@pytest.mark.parametrize("name", [".assayignore", ".gitignore"])
+def test_twenty_thousand_lines_are_no_problem(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("".join(f"src/generated/module_{n}/**/build-*.log.py\n" for n in range(20_000)))
+    for path in ("src/generated/module_19999/a/b/build-1.log.py", "src/generated/module_7/build.py"):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(GOOD)
+    assert set(scan(tmp_path).files) == {"src/generated/module_7/build.py"}
+
+
+def test_many_alike_patterns_take_no_time(tmp_path: Path) -> None:
+    (tmp_path / ".assayignore").write_text("".join(f"*a{n}*b*[{n % 10}]*.py\n**/d{n}/*a*\n" for n in range(10_000)))
+    for number in range(500):
+        (tmp_path / f"a{number}{'ab' * 100}.py").touch()
+    started = time.process_time()
+    found = scan(tmp_path)
+    assert time.process_time() - started < 20  # 0.7 s; 500 names against each of 20,000 patterns are minutes
+    assert not found.problems
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
@@ -18,7 +17,8 @@ from assay.system.cluster import Cluster, ClusterError, ClusterSettings, connect
 from assay.system.executor import Executor, LocalPool, UnitFailed, WorkersLost, open_executor
 from support import units
 from support.command import ENVIRONMENT
-from support.dask_processes import DaskProcesses, dask_processes, kill, until
+from support.dask_processes import DaskProcesses, dask_processes, kill
+from support.waiting import until
 
 distributed = pytest.importorskip("distributed", reason="needs the extra 'cluster'")
 
@@ -162,12 +162,10 @@ def test_a_straggler_is_repeated_on_an_idle_worker_and_the_first_result_counts(
         connect(ClusterSettings(processes.address)) as cluster,
     ):
         until(lambda: len(cluster._client.nthreads()) == 2)
-        started = time.monotonic()
         outcomes = [
             outcome for _, outcome in cluster.map_units(units.hang_in_first_process, [(tmp_path, n) for n in range(6)])
         ]
         assert sorted(map(str, outcomes)) == list("012345")
-        assert time.monotonic() - started < 60
 
 
 # --- what is refused

@@ -14,13 +14,13 @@ from pathlib import Path
 from assay.config.trust import split_root
 from assay.config.user import read_settings
 from assay.errors import AssayError
-from assay.git import find_place
+from assay.git import locate
 from assay.store.index import Index
 from assay.text.terms import nearest
 from assay.text.tokens import LONGEST_NAME
 
 _SETTINGS = "assay.toml"
-_WORKSPACE = re.compile(rb"^\s*(?:\[\s*)?workspace\b", re.MULTILINE)
+_WORKSPACE = re.compile(rb"^[ \t]*+(?:\[[ \t]*+)?workspace\b", re.MULTILINE)
 
 
 def root_around(place: Path) -> Path:
@@ -36,7 +36,7 @@ def root_around(place: Path) -> Path:
             return inner if inner and repository else folder
         if repository and inner is None:
             inner = folder
-    around = find_place(place)
+    around = locate(place)
     return around.top if around else place
 
 

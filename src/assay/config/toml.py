@@ -5,11 +5,11 @@ tomlkit is imported when something is written; reading uses the standard library
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.errors import AssayError
+from assay.system.inputs import parse_toml
 
 
 def key(name: str) -> str:
@@ -33,15 +33,15 @@ def table_text(path: Sequence[str], rows: Mapping[str, Any]) -> str:
 def with_table(text: str, path: Sequence[str], rows: Mapping[str, Any], comment: str = "") -> str:
     """Append a table to TOML text. Raises AssayError if the text is invalid or already defines that name."""
     try:
-        before = tomllib.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError) as error:
+        before = parse_toml(text.removeprefix("\ufeff"))
+    except ValueError as error:
         raise AssayError(f"it is not valid TOML ({error})") from None
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = newline * (2 - text.endswith("\n")) if text.strip("\ufeff \r\n\t") else ""
     comment_lines = "".join(f"# {line}\n" for line in comment.splitlines())
     result = text + gap + (comment_lines + table_text(path, rows)).replace("\n", newline)
     try:
-        after = tomllib.loads(result.removeprefix("\ufeff"))
+        after = parse_toml(result.removeprefix("\ufeff"))
     except ValueError:
         after = None
     if after is None or after != _with_inner_table(before, path, rows):

@@ -12,8 +12,6 @@ import hashlib
 import json
 import os
 import re
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +20,7 @@ from typing import Any
 
 from assay.config import user
 from assay.errors import AssayError
+from assay.errors import announce as announce_once
 from assay.system.files import atomic_write, read_regular
 from assay.text.display import printable
 
@@ -29,7 +28,6 @@ from assay.text.display import printable
 HARMLESS_SPECS = frozenset({"", "none", "lsa", "words", "wordllama", "features"})
 
 _LIMIT = 1_000_000  # bytes of a decision file
-_ANNOUNCED: set[str] = set()
 _PLAIN = re.compile(r"[\w./~@+-]+")
 _NAMED_ROOT = re.compile(r"([\w.@+-]+)=(.+)", re.DOTALL)
 
@@ -234,11 +232,7 @@ def is_trusted(file: Path, risky: Sequence[Risk]) -> bool:
 
 def announce(message: str) -> None:
     """Warn on one line, once per process: servers reload their configuration, and workers load it, too."""
-    processes = sys.modules.get("multiprocessing.process")
-    if message in _ANNOUNCED or (processes and processes.parent_process()):
-        return
-    _ANNOUNCED.add(message)
-    warnings.warn(" ".join(printable(message).splitlines()), UntrustedSettings, stacklevel=1)
+    announce_once(" ".join(printable(message).splitlines()), UntrustedSettings)
 
 
 def grant(file: Path, risky: Sequence[Risk]) -> None:

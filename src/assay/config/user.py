@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from assay.errors import AssayError
 from assay.system.files import TooLarge, read_regular
+from assay.system.inputs import parse_toml
 
 NAME = "config.toml"
 SERVERS = "servers"  # section
@@ -180,11 +181,9 @@ def read_table(path: Path, within: Path | None = None) -> dict[str, Any] | None:
     except UnicodeDecodeError as error:
         line_index = error.object.count(b"\n", 0, error.start)
         raise BadConfiguration([f"{path}:{line_index + 1}: not UTF-8"]) from None
-    import tomllib  # rarely needed
-
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also overlong numbers and deep nesting
+        return parse_toml(text)
+    except ValueError as error:  # also overlong numbers
         message = str(error)
         place = re.search(_PLACE, message)
         line = f":{place[1] or text.count(chr(10)) + 1}" if place else ""

@@ -28,7 +28,7 @@ _PARAMETER = re.compile(
     r"|\$\{[^{}]*\}|#\{[^{}]*\}|\{[^{}]*\}|<[^<>]*>|\[[^\[\]]*\]|:[a-zA-Z_]\w*(?:\([^()]*\))?\??|%[sdv]|%\([^()]*\)[sd]"
 )
 _LOCAL_HOST = re.compile(
-    r"localhost|[\d.]+|\[[0-9a-f:]+\]|[\w-]+|[\w.-]+\.(?:local|internal|svc|test|localhost)(?:\..*)?", re.I
+    r"localhost|[\d.]+|\[[0-9a-f:]+\]|[\w-]+|[\w.-]{1,253}\.(?:local|internal|svc|test|localhost)(?:\..*)?", re.I
 )
 
 

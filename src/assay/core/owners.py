@@ -16,9 +16,9 @@ PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOW
 MOST_RULES = 20_000  # a large company's file has a few thousand lines
 _LONGEST_PATTERN = 500  # characters
 
-_SECTION = re.compile(r"\^?\[([^\]\n]+)\](?:\[\d+\])?\s*(.*)")
+_SECTION = re.compile(r"\^?\[([^\]\n]+)\](?:\[\d+\])?(.*)")
 _WORD = re.compile(r"(?:\\.|[^\s\\])+")
-_OWNER = re.compile(r"@[\w.@/-]+|[\w.+-]+@[\w.-]+")
+_OWNER = re.compile(r"@[\w.@/-]+|(?<![\w.+-])[\w.+-]+@[\w.-]+")
 _WILDCARD = re.compile(r"[*?]")
 
 

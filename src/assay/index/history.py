@@ -29,6 +29,7 @@ from assay.store.caches import DiskCache
 from assay.store.history import Commit, Touch
 from assay.store.layout import Home
 from assay.store.seal import code
+from assay.system.database import SIBLINGS
 from assay.text.prose import searchable
 from assay.text.terms import terms
 
@@ -308,6 +309,7 @@ def _read_patches(lines: Iterator[bytes]) -> Generator[tuple[str, Names], None, 
 
 # Commit cache by id, shared by all branches and worktrees
 
+_CACHE = "commits.db"
 _TABLES = ("commits", "names")  # messages and files; names in patches
 _QUERY_IDS = 500  # ids per query; SQLite allows a thousand
 
@@ -373,6 +375,7 @@ def update_history(root: Path, home: Home, progress: Progress) -> list[str]:
         place = history_place(git)
         if place is None:
             path.unlink(missing_ok=True)
+            forget_foreign_history(git, home)
             return []
         key = f"{place.head} {history_version()} {place.prefix}"
         if history.key_of(path) == key:
@@ -384,9 +387,16 @@ def update_history(root: Path, home: Home, progress: Progress) -> list[str]:
     return []
 
 
+def forget_foreign_history(git: Git, home: Home) -> None:
+    """Delete the history of an index if it is that of another repository, as an earlier version may have read it."""
+    if git.trouble:
+        for name in (history.NAME, _CACHE, *(_CACHE + suffix for suffix in SIBLINGS)):
+            (home.folder / name).unlink(missing_ok=True)
+
+
 def _read_history(git: Git, place: Place, home: Home, progress: Progress) -> list[Commit]:
     ids = newest_commits(git, place)
-    cache = CommitCache(cache_path(git.root, home.folder, "commits.db"))
+    cache = CommitCache(cache_path(git.root, home.folder, _CACHE))
     try:
         facts_by_id = cache.commits(ids)
         missing = [commit for commit in ids if commit not in facts_by_id]

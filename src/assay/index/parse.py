@@ -220,10 +220,11 @@ def outline(parser: TextParser, path: str, text: str) -> list[tuple[SymbolFact, 
 
 def _results(batch: Batch[_Task, Extracted | str]) -> Iterator[_Result]:
     for task, result in batch.results():
-        yield task, _problem(result) if isinstance(result, Failure) else result
+        yield task, describe_failure(result) if isinstance(result, Failure) else result
 
 
-def _problem(failure: Failure) -> str:
+def describe_failure(failure: Failure) -> str:
+    """Return why a worker ended, for the report."""
     if failure.kind == "slow":
         return f"takes too long to parse (more than {failure.limit:.2g} s)"
     if failure.kind == "memory":

@@ -138,9 +138,6 @@ def _open_previous(root: Path, home: Home, flags: tuple[str, ...]) -> tuple[Gene
         return None, ""
     except UnusableIndex as error:
         return None, str(error).partition(". Rebuild")[0]
-    if damage := previous.damage():
-        previous.close()
-        return None, f"{previous.folder}: the index is damaged ({damage})"
     if previous.meta.get("version") != index_version():
         return previous, "the index was made by another version of assay"
     if previous.meta.get("flags", "") != ",".join(flags):

@@ -20,11 +20,12 @@ from assay.index.freshness import document_hash
 from assay.index.parse import ParseCache, TextParser, cache_path
 from assay.index.scan import Scan, read_configs, read_source, scan
 from assay.index.version import extractor_version, index_version
-from assay.store import sections, snapshot
+from assay.store import history, sections, snapshot
 from assay.store.catalogue import NAME as CATALOGUE
 from assay.store.catalogue import Catalogue, FileRow
 from assay.store.generation import Generation
 from assay.store.layout import Home, content_hash, decode
+from assay.store.links import stated
 from assay.store.remote import RemoteError, place_at
 
 _MOST_CHANGED = 2_000  # files: with more, indexing from scratch is faster
@@ -67,6 +68,9 @@ def pull(root: Path, home: Home, address: str, wanted: str = "", progress: Progr
             changed = _adopt_files(root, folder / CATALOGUE, scanned, since, progress)
             _verify(root, home, folder, address)
         _adopt_documents(root, downloaded / sections.NAME, scanned, since)
+        for sidecar in (history, stated):  # unusable ones are made again by the next update
+            if sidecar.key_of(downloaded / sidecar.NAME) is None:
+                (downloaded / sidecar.NAME).unlink(missing_ok=True)
         for name in snapshot.SIDECARS:
             if (downloaded / name).exists():
                 shutil.move(downloaded / name, home.folder / name)

@@ -1,4 +1,4 @@
-"""Bounded readers for untrusted files: text, lines and JSON, plain or gzipped.
+"""Bounded readers for untrusted files: text, lines and JSON, plain or gzipped, and TOML.
 
 All readers accept regular files only, limit the decompressed size, and keep memory within a small multiple of the text.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -87,6 +88,31 @@ def read_json(path: Path | str, limit: int = LARGEST_TEXT) -> Any:
         raise BadInput(path, f"more than {MOST_VALUES:,} values, which is the most that is read")
     try:
         return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+# a key, at its start, with 33 parts
+_LONG_KEY = re.compile(
+    r"""(?:^[ \t]*+(?:\[[ \t]*+\[?[ \t]*+)?|[{,][ \t]*+)"""
+    r"""(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""",
+    re.MULTILINE,
+)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the table of a TOML text; raise ValueError for what is not TOML, or has keys of more than 32 parts.
+
+    The time that tomllib takes for a key grows with the square of its length.
+    """
+    import tomllib  # rarely needed
+
+    if long := _LONG_KEY.search(text):
+        raise ValueError(
+            f"a key with more than 32 parts (at line {text.count(chr(10), 0, long.start()) + 1}, column 1)"
+        )
+    try:
+        return tomllib.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 

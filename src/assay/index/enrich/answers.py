@@ -120,7 +120,7 @@ def _ask_until_failure(
     tool = program.tool
     path = ""
     try:
-        with started([str(program.path), *tool.arguments], tree.root, tool.environment, talk=True) as process:
+        with started([str(program.path), *tool.arguments], tool.environment, talk=True) as process:
             server = Server(process, tree.root, _filled(tool.settings, program), deadline)
             server.initialize(_filled(tool.options, program), tool.loads)
             while waiting:

@@ -107,7 +107,7 @@ def enrich(root: Path, home: Home, request: Request, progress: Progress | None =
         for program in chosen:
             paths = sorted(p for p in tree.places if index.files[p].language in program.tool.languages & languages)
             step = _Step(root, home, tree, paths, cache, request, started + request.seconds, progress)
-            result.runs.append(step.run(program, version_of(program, root), comparisons, configs))
+            result.runs.append(step.run(program, version_of(program), comparisons, configs))
         cache.prune()
     finally:
         cache.close()
@@ -170,7 +170,7 @@ class _Step:
             fill = {"{root}": str(self.root), "{output}": str(output), "{packages}": str(packages)}
             command = [str(program.path), *(fill.get(word, word) for word in program.tool.arguments)]
             try:
-                run(command, self.root, program.tool.environment, self.deadline)
+                run(command, program.tool.environment, self.deadline)
                 documents = scip.read(output)
             except (ToolFailed, AssayError) as error:
                 return Replies({}, [str(error)]), []

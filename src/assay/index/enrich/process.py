@@ -11,9 +11,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
-from assay.index.enrich.tools import Program, safe_path
+from assay.index.enrich.tools import Program
+from assay.system.programs import safe_path
 from assay.text.display import printable
 
 # Variables passed on: where the user's tools keep caches and toolchains. Nothing that could be a key.
@@ -34,11 +34,11 @@ class ToolFailed(Exception):
     """A tool crashed, timed out or broke its protocol; the message is for the user."""
 
 
-def environment(root: Path, extra: Mapping[str, str]) -> dict[str, str]:
+def environment(extra: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a tool."""
     passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
     fixed = {
-        "PATH": safe_path(root),
+        "PATH": safe_path(tell=True),  # of a server written for Node.js, which may be in a folder that is skipped
         "NODE_OPTIONS": f"--max-old-space-size={_NODE_MEGABYTES}",
         "PYTHONSAFEPATH": "1",  # pyright starts Python: the current folder stays out of its module path
         "NO_COLOR": "1",
@@ -50,9 +50,7 @@ def environment(root: Path, extra: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def started(
-    command: Sequence[str], root: Path, extra: Mapping[str, str], talk: bool
-) -> Iterator[subprocess.Popen[bytes]]:
+def started(command: Sequence[str], extra: Mapping[str, str], talk: bool) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program in an empty folder and a process group of its own, which is killed at the end.
 
     With `talk`, its input is a pipe; otherwise it has none.
@@ -65,7 +63,7 @@ def started(
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=folder,  # programs load modules and settings from the current folder
-                env=environment(root, extra),
+                env=environment(extra),
                 start_new_session=True,
             )
         except OSError as error:
@@ -109,10 +107,10 @@ def _limit(pid: int) -> None:
             resource.prlimit(pid, kind, (limit, limit))
 
 
-def run(command: Sequence[str], root: Path, extra: Mapping[str, str], deadline: float) -> str:
+def run(command: Sequence[str], extra: Mapping[str, str], deadline: float) -> str:
     """Run a program to its end and return the end of its output. Raises ToolFailed for a failure or at the deadline."""
     output = bytearray()
-    with started(command, root, extra, talk=False) as process, selectors.DefaultSelector() as selector:
+    with started(command, extra, talk=False) as process, selectors.DefaultSelector() as selector:
         for stream in (process.stdout, process.stderr):
             assert stream is not None
             selector.register(stream, selectors.EVENT_READ)
@@ -146,7 +144,7 @@ def last_line(text: str) -> str:
     return printable((errors or lines or [""])[-1])[:300]
 
 
-def version_of(program: Program, root: Path) -> str:
+def version_of(program: Program) -> str:
     """Return the version that a tool prints; its path and time of change if it prints none. Part of the cache key."""
     assert program.path is not None
     tool = program.tool
@@ -156,7 +154,7 @@ def version_of(program: Program, root: Path) -> str:
     try:
         if not path.is_file():
             raise ToolFailed("no program that prints the version")
-        text = run([str(path), *tool.version], root, tool.environment, time.monotonic() + _VERSION_SECONDS)
+        text = run([str(path), *tool.version], tool.environment, time.monotonic() + _VERSION_SECONDS)
         if line := text.strip().partition("\n")[0][:200]:
             return printable(line)
     except ToolFailed:

@@ -1,7 +1,7 @@
 """Project files, read once and parsed by format: TOML, JSON, YAML, XML and plain text.
 
-All of it is data of the repository: sizes are bounded, XML with a document type (which entities need) and YAML whose
-aliases expand too far are refused, and a file that cannot be parsed reads as an empty one.
+All of it is data of the repository: sizes are bounded, XML with a document type (which entities need), YAML whose
+aliases expand too far and TOML with very long keys are refused, and a file that cannot be parsed reads as an empty one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property, lru_cache
@@ -20,13 +19,12 @@ from xml.etree import ElementTree
 import yaml
 
 from assay.index.scan import read_source
+from assay.system.inputs import parse_toml
 
 MAX_BYTES = 500_000  # per file; hand-written ones have a few thousand
 _MAX_DEPTH = 40  # of YAML collections; Kubernetes manifests have fifteen levels
 _MAX_YAML_VALUES = 50_000  # per file, aliases expanded
 _MAX_ALIASED_VALUES = 50_000
-_TOTAL_BYTES = 50_000_000  # of all texts, which are held in memory while they are read
-_TOTAL_YAML_BYTES = 10_000_000  # of parsed YAML, the slowest format: 20 s at most
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _MOST_PLACES = 20  # of a word that are looked at
@@ -53,7 +51,6 @@ class Sources:
     def __init__(self, root: Path, project_files: Collection[str], paths: Collection[str]) -> None:
         self._root, self.project_files, self.paths = root, project_files, frozenset(paths)
         self._parsed: dict[tuple[str, str], Any] = {}
-        self._budgets = {"text": _TOTAL_BYTES, "yaml": _TOTAL_YAML_BYTES}
         self.problems: dict[str, str] = {}
         folders = {posixpath.dirname(path) for path in self.paths}
         while parents := {posixpath.dirname(folder) for folder in folders} - folders:
@@ -68,16 +65,10 @@ class Sources:
         source = read_source(self._root, path, whole=True)
         if len(source.data) > MAX_BYTES:
             raise ValueError(f"larger than {MAX_BYTES / 1e3:.0f} kB, so what it states is left out")
-        self._spend("text", len(source.data))
         return source.data.decode()
 
-    def _spend(self, form: str, size: int) -> None:
-        self._budgets[form] -= size
-        if self._budgets[form] < 0:
-            raise ValueError("left out: the project files before it are too large together")
-
     def toml(self, path: str) -> dict[str, Any]:
-        return self._cached("toml", path, lambda path: tomllib.loads(self.text(path)), {})
+        return self._cached("toml", path, lambda path: parse_toml(self.text(path)), {})
 
     def json(self, path: str) -> dict[str, Any]:
         """Return a JSON object; of anything else, an empty one."""
@@ -85,12 +76,7 @@ class Sources:
 
     def yaml(self, path: str) -> list[Any]:
         """Return the documents of a YAML file: strings, lists and `Map`s. Tags are ignored."""
-        return self._cached("yaml", path, self._read_yaml, [])
-
-    def _read_yaml(self, path: str) -> list[Any]:
-        text = self.text(path)
-        self._spend("yaml", len(text))
-        return list(_documents(text))
+        return self._cached("yaml", path, lambda path: list(_documents(self.text(path))), [])
 
     def xml(self, path: str) -> ElementTree.Element | None:
         """Return the root element of an XML file, with names without their namespaces."""
@@ -104,7 +90,8 @@ class Sources:
                 try:
                     self._parsed[key] = parse(path)
                 except (ValueError, ElementTree.ParseError, yaml.YAMLError, RecursionError, OverflowError) as error:
-                    self.problems.setdefault(path, (str(error) or type(error).__name__).splitlines()[0])
+                    if form != "yaml":  # templates of charts are not YAML, and are meant to be so
+                        self.problems.setdefault(path, (str(error) or type(error).__name__).splitlines()[0])
         return self._parsed[key]  # type: ignore[no-any-return]
 
     @cached_property
@@ -154,7 +141,12 @@ def line_of(text: str, name: str, start: int = 0) -> int:
     if not places:
         return 0
     begins = (place for place in places if not text[text.rfind("\n", 0, place) + 1 : place].strip(" \t\"'"))
-    return bisect_left(_newlines(text), next(begins, places[0])) + 1
+    return line_at(text, next(begins, places[0]))
+
+
+def line_at(text: str, offset: int) -> int:
+    """Return the line of an offset."""
+    return bisect_left(_newlines(text), offset) + 1
 
 
 @lru_cache(maxsize=4)  # a manifest is asked about all its dependencies before the next

@@ -1,13 +1,12 @@
 """The table of SCIP indexers and language servers, and where the user has them.
 
-A program counts only from an absolute folder of the user's PATH or from the user's configuration, and never from inside
-the repository: a clone may bring its own `basedpyright` in `node_modules/.bin` or `.venv/bin`.
+A program counts only from a safe folder of the user's PATH (`assay.system.programs`) or from the user's configuration,
+and never from inside a repository: a clone may bring its own `basedpyright` in `node_modules/.bin` or `.venv/bin`.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from assay.errors import AssayError
+from assay.system.programs import find_program, guard, is_guarded
 from assay.text.suggest import require_name
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -122,7 +122,7 @@ class Program:
     path: Path | None
     problem: str = ""
     companion: str = ""
-    python: str = ""  # the user's Python interpreter, outside the repository
+    python: str = ""  # the user's Python interpreter, outside the repositories
     chosen: bool = False  # to be run
 
     @property
@@ -137,6 +137,7 @@ def find_programs(
 
     Those to run are marked as chosen.
     """
+    guard(root)
     for name in names:
         require_name("tool", name, BY_NAME)
     candidates = [BY_NAME[name] for name in names] if names else TOOLS
@@ -156,7 +157,7 @@ def _choose(programs: Sequence[Program], named: bool) -> Iterator[Program]:
 
 def _find(tool: Tool, root: Path, configured: Mapping[str, str], allow_build: bool) -> Program:
     try:
-        path = _locate(tool, root, configured)
+        path = _locate(tool, configured)
     except AssayError as error:
         return Program(tool, None, str(error))
     if path is None:
@@ -167,50 +168,32 @@ def _find(tool: Tool, root: Path, configured: Mapping[str, str], allow_build: bo
         return Program(
             tool, path, f"runs {tool.runs_repository_code} of the repository: add --allow-build if you trust it"
         )
-    companion = _companion(tool, path, root)
+    companion = _companion(tool, path)
     if tool.companion and not companion:
         return Program(tool, path, f"has no {tool.companion} beside it, and that of the repository is not used")
-    return Program(tool, path, companion=companion, python=shutil.which("python3", path=safe_path(root)) or "")
+    return Program(tool, path, companion=companion, python=find_program("python3") or "")
 
 
-def _locate(tool: Tool, root: Path, configured: Mapping[str, str]) -> Path | None:
+def _locate(tool: Tool, configured: Mapping[str, str]) -> Path | None:
     """Return the program of a tool: as configured by its name or that of a program, else from the PATH."""
     for name in (tool.name, *tool.programs):
         if name in configured:
             path = Path(configured[name]).expanduser()
             if not path.is_absolute() or not os.access(path, os.X_OK) or not path.is_file():
                 raise AssayError(f"{path}: configured for {name}, but it is not a program with an absolute path")
-            if is_inside(path, root):
+            if is_guarded(path):
                 raise AssayError(f"{path}: configured for {name}, but it is inside the repository")
             return path
-    for name in tool.programs:
-        if location := shutil.which(name, path=safe_path(root)):
-            return None if is_inside(Path(location), root) else Path(location)
-    return None
+    location = next(filter(None, map(find_program, tool.programs)), None)
+    return Path(location) if location else None
 
 
-def safe_path(root: Path) -> str:
-    """Return the folders of PATH that are absolute and outside the repository."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(folder for folder in folders if os.path.isabs(folder) and not is_inside(Path(folder), root))
-
-
-def is_inside(path: Path, root: Path) -> bool:
-    """Return whether a path, as written or after links, is inside a folder."""
-    real = Path(os.path.realpath(root))
-    return any(
-        place.is_relative_to(folder)
-        for place in (Path(os.path.abspath(path)), Path(os.path.realpath(path)))
-        for folder in (real, Path(os.path.abspath(root)))
-    )
-
-
-def _companion(tool: Tool, program: Path, root: Path) -> str:
+def _companion(tool: Tool, program: Path) -> str:
     """Return the file that a tool needs from a package beside its own; empty if there is none."""
     if not tool.companion:
         return ""
     for folder in Path(os.path.realpath(program)).parents:
         path = folder / "node_modules" / tool.companion
-        if path.is_file() and not is_inside(path, root):
+        if path.is_file() and not is_guarded(path):
             return str(path)
     return ""

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 MAX_LOOKUPS = 12  # nested type expressions
 _ARROW = re.compile(r"^(?:->|:)\s*")
 _MODIFIERS = re.compile(
-    r"^(?:&?'?\w*\s*&?\s*(?:mut|dyn|impl|const|final|readonly|out|ref|in|params|async|unique|struct|union|enum|class"
-    r"|typename|volatile)\s+)+"
+    r"^(?:&?'?\w*\s*+(?:&\s*+)?(?:mut|dyn|impl|const|final|readonly|out|ref|in|params|async|unique|struct|union|enum|class"
+    r"|typename|volatile)\s++)+"
 )
 _LIFETIME = re.compile(r"^[&\s]*'\w+\s*\+?\s*(?:mut\s+|dyn\s+|impl\s+)*")
 _SELF_TYPES = ("Self", "static")

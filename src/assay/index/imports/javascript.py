@@ -84,7 +84,7 @@ def _json(text: str) -> dict[str, object]:
     """Parse JSON with comments and trailing commas, as in tsconfig; {} if it is malformed."""
     # unclosed strings and comments extend to the end, which avoids quadratic search time
     text = re.sub(
-        r'("(?:[^"\\]|\\.)*+(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', lambda m: m.group(1) or "", text, flags=re.S
+        r'("(?:[^"\\]|\\(?:.|\Z))*+(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', lambda m: m.group(1) or "", text, flags=re.S
     )
     try:
         value = json.loads(re.sub(r",(\s*+[}\]])", r"\1", text))

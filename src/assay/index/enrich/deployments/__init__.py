@@ -7,12 +7,12 @@ turns a command line into the file or function of the repository that it starts;
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from itertools import islice
 
 from assay.index.enrich.deployments.commands import entries
 from assay.index.enrich.deployments.project import Project, Start
-from assay.index.enrich.manifests import Manifest
-from assay.index.enrich.sources import Sources
 from assay.store.links.stated import Deployed
 
 _MOST_STARTS = 500  # commands of one file; a workflow of hundreds of steps is generated
@@ -20,6 +20,7 @@ _MOST_STARTS = 500  # commands of one file; a workflow of hundreds of steps is g
 Reader = Callable[[Project, str], Iterable[Start]]
 
 
+@cache
 def readers() -> Mapping[re.Pattern[str], Reader]:
     """Return the reader of each format, by a pattern that its paths match as a whole; the first one counts."""
     from assay.index.enrich.deployments import compose, docker, kubernetes, processes, workflows
@@ -31,16 +32,15 @@ def readers() -> Mapping[re.Pattern[str], Reader]:
     }
 
 
-def read_deployments(sources: Sources, manifests: Sequence[Manifest]) -> Iterator[Deployed]:
-    """Yield the entry points that the deployment files of a repository start."""
-    project = Project(sources, manifests)
-    table = readers()
-    for path in sorted(sources.project_files):
-        reader = next((reader for pattern, reader in table.items() if pattern.fullmatch(path)), None)
-        if reader is None:
-            continue
-        for number, start in enumerate(reader(project, path)):
-            if number == _MOST_STARTS:
-                break
-            for entry in entries(project, start):
-                yield Deployed(entry.id, path, start.line, start.unit, entry.command, entry.confidence)
+def is_deployment(path: str) -> bool:
+    return any(pattern.fullmatch(path) for pattern in readers())
+
+
+def read_deployment(project: Project, path: str) -> list[Deployed]:
+    """Return the entry points that a deployment file starts."""
+    reader = next(reader for pattern, reader in readers().items() if pattern.fullmatch(path))
+    return [
+        Deployed(entry.id, path, start.line, start.unit, entry.command, entry.confidence)
+        for start in islice(reader(project, path), _MOST_STARTS)
+        for entry in entries(project, start)
+    ]

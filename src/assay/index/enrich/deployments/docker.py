@@ -12,9 +12,9 @@ from typing import NamedTuple
 from assay.index.enrich.deployments.commands import simple_commands
 from assay.index.enrich.deployments.project import Entry, Image, Project, Start
 
-_INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
+_INSTRUCTION = re.compile(r"\s*([A-Za-z]+)(?=\s)(.*)", re.DOTALL)
 _FROM = re.compile(r"(?:--\S+\s+)*(\S+)(?:\s+[aA][sS]\s+(\S+))?")
-_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::-([^}]*))?\}|(\w+))")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::-([^}]{0,200}))?\}|(\w+))")
 _ENVIRONMENT = re.compile(r"(\w+)(?:=(?:\"([^\"]*)\"|'([^']*)'|(\S*)))?")
 _RELEASE = re.compile(r"/target/(?:[\w.-]+/)?(?:release|debug)/([\w-]+)$")
 _MOST_COPIED = 200  # files that a wildcard of COPY stands for
@@ -45,7 +45,7 @@ class Stage(NamedTuple):
 
 def read_dockerfile(project: Project, path: str) -> Iterator[Start]:
     """Yield what the last stage runs, and what named stages run that state a command of their own."""
-    all_stages = stages(project, path, project.contexts.get(path))
+    all_stages = stages(project, path)
     for number, stage in enumerate(all_stages):
         is_last = number == len(all_stages) - 1
         if (is_last or stage.name) and (start := stage.start(stage.name or UNNAMED)):

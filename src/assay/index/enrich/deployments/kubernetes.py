@@ -65,7 +65,7 @@ def _started(project: Project, unit: str, container: Map) -> Iterator[Start]:
 
 def _stage_of(project: Project, image: str) -> docker.Stage | None:
     """Return the last stage of the Dockerfile that makes an image; None unless exactly one is evident."""
-    name = posixpath.basename(re.sub(r"[:@][^/]*$", "", image))
+    name = re.split("[:@]", posixpath.basename(image), maxsplit=1)[0]
     builds = _builds(project).get(name, [])
     if len(builds) != 1:
         return None
@@ -80,7 +80,7 @@ def _builds(project: Project) -> dict[str, list[tuple[str, str | None]]]:
     stated: dict[str, set[tuple[str, str | None]]] = {}
     for path in sorted(project.sources.project_files):
         for image, built in _stated_builds(project, path):
-            stated.setdefault(posixpath.basename(re.sub(r":[^/]*$", "", image)), set()).add(built)
+            stated.setdefault(posixpath.basename(image).partition(":")[0], set()).add(built)
     folders: dict[str, set[tuple[str, str | None]]] = {}
     for path in project.sources.project_files:
         folder = posixpath.dirname(path)

@@ -172,7 +172,9 @@ def _package_script(call: Call) -> Iterator[Entry]:
 
 def _java(call: Call) -> Iterator[Entry]:
     if jar := call.option("-jar"):
-        name = re.sub(r"(?:-[\d*$].*)?\.jar$", "", posixpath.basename(jar))
+        name = posixpath.basename(jar)
+        if name.endswith(".jar"):
+            name = re.split(r"-[\d*$]", name.removesuffix(".jar"), maxsplit=1)[0]
         modules = [
             m for m in call.project.manifests
             if m.ecosystem == "maven" and name in (m.name.rpartition(":")[2], posixpath.basename(m.folder))

@@ -77,7 +77,6 @@ class Project:
     def __init__(self, sources: Sources, manifests: Sequence[Manifest]) -> None:
         self.sources, self.manifests = sources, manifests
         self._by_folder = {(m.ecosystem, m.folder): m for m in manifests}
-        self.contexts: dict[str, str] = {}  # Dockerfile → folder that it copies from, where a file states it
         self.stages: dict[tuple[str, str | None], list[Stage]] = {}  # of Dockerfiles by path and context, see `docker`
         self.builds: dict[str, list[tuple[str, str | None]]] | None = None  # images, see `kubernetes`
 

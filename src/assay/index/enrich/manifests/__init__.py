@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 from assay.index.enrich.sources import Sources
@@ -43,6 +44,7 @@ class Manifest:
 Reader = Callable[[Sources, str], Manifest | None]
 
 
+@cache
 def readers() -> Mapping[re.Pattern[str], Reader]:
     """Return the reader of each format, by a pattern that its paths match as a whole."""
     from assay.index.enrich.manifests import dotnet, go, javascript, jvm, python, ruby, rust
@@ -54,12 +56,10 @@ def readers() -> Mapping[re.Pattern[str], Reader]:
     }
 
 
-def read_manifests(sources: Sources) -> list[Manifest]:
-    """Return the manifests of a repository, by path."""
-    table = readers()
-    out = []
-    for path in sorted(sources.project_files):
-        reader = next((reader for pattern, reader in table.items() if pattern.fullmatch(path)), None)
-        if reader and (manifest := reader(sources, path)):
-            out.append(manifest)
-    return out
+def is_manifest(path: str) -> bool:
+    return any(pattern.fullmatch(path) for pattern in readers())
+
+
+def read_manifest(sources: Sources, path: str) -> Manifest | None:
+    """Return the manifest at a path; None if it declares nothing."""
+    return next(reader for pattern, reader in readers().items() if pattern.fullmatch(path))(sources, path)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from xml.etree.ElementTree import Element
 
 from assay.index.enrich.manifests import Dependency, Manifest
-from assay.index.enrich.sources import Sources, as_dict, as_text, at, line_of
+from assay.index.enrich.sources import Sources, as_dict, as_text, at, line_at, line_of
 
 _MOST_PARENTS = 10  # of a pom; also ends cycles
 _MOST_SUBSTITUTIONS = 5  # of properties within properties
@@ -105,13 +105,13 @@ _CONFIGURATION = (
     r"\b(\w*(?:[iI]mplementation|[aA]pi|[cC]ompileOnly|[rR]untimeOnly|compile|kapt|ksp|annotationProcessor))\b"
 )
 _COORDINATES = re.compile(
-    _CONFIGURATION + r"\s*\(?\s*(?:platform\s*\(\s*)?[\"']([\w.-]+):([\w.-]+)(?::([^\"'@]*))?[^\"']*[\"']"
+    _CONFIGURATION + r"\s*+\(?\s*+(?:platform\s*+\(\s*+)?[\"']([\w.-]++):([\w.-]++)(?::([^\"'@]*+))?+[^\"']*+[\"']"
 )
 _PROJECT = re.compile(
-    _CONFIGURATION + r"\s*\(?\s*(?:\w+\s*\(\s*)?project\s*\(\s*(?:path\s*[:=]\s*)?[\"']([\w:.-]+)[\"']"
+    _CONFIGURATION + r"\s*+\(?\s*+(?:\w+\s*+\(\s*+)?project\s*+\(\s*+(?:path\s*+[:=]\s*+)?[\"']([\w:.-]+)[\"']"
 )
-_ACCESSOR = re.compile(_CONFIGURATION + r"\s*\(?\s*(?:platform\s*\(\s*)?projects((?:\.\w+)+)")
-_CATALOGUE = re.compile(_CONFIGURATION + r"\s*\(?\s*(?:platform\s*\(\s*)?libs((?:\.\w+)+)")
+_ACCESSOR = re.compile(_CONFIGURATION + r"\s*+\(?\s*+(?:platform\s*+\(\s*+)?projects((?:\.\w+)+)")
+_CATALOGUE = re.compile(_CONFIGURATION + r"\s*+\(?\s*+(?:platform\s*+\(\s*+)?libs((?:\.\w+)+)")
 _BUILD_FILES = ("build.gradle", "build.gradle.kts")
 _SETTINGS = ("settings.gradle", "settings.gradle.kts")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -145,7 +145,7 @@ def read_gradle(sources: Sources, path: str) -> Manifest | None:
 
 
 def _line(text: str, match: re.Match[str]) -> int:
-    return text.count("\n", 0, match.start()) + 1
+    return line_at(text, match.start())
 
 
 def _build_root(sources: Sources, folder: str) -> str:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from assay.index.enrich.manifests import Dependency, Manifest
-from assay.index.enrich.sources import Sources, as_dict, as_list, as_text, at, line_of, texts_in
+from assay.index.enrich.sources import Sources, as_dict, as_list, as_text, at, line_at, line_of, texts_in
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*(@\s*\S+|[^;#]*)")
 _INCLUDE = re.compile(r"\s*(?:-r|--requirement|-c|--constraint)[\s=]+(\S+)")
 _EDITABLE = re.compile(r"\s*(?:-e|--editable)[\s=]+(\S+)|\s*((?:\.{1,2}/|\.$)\S*)")
 _LOCAL_FILE = re.compile(r"@\s*(?:file:)(?://)?(\.[^\s;#]*)")
+_MOST_LINES = 2_000  # dependencies whose lines are looked up; a look-up reads the file
 _MAX_SOURCE = 200_000  # characters of a setup.py that is parsed
 
 
@@ -63,7 +64,7 @@ def read_pyproject(sources: Sources, path: str) -> Manifest | None:
             dependency = _parsed(sources, path, requirement, 0, group)
             if dependency and dependency.name != manifest.name:
                 target = local.get(dependency.name, dependency.target)
-                line = _line(text, requirement, dependency.name)
+                line = _line(text, requirement, dependency.name) if len(manifest.dependencies) < _MOST_LINES else 0
                 manifest.dependencies.append(dependency._replace(line=line, target=target))
     manifest.dependencies += _poetry_dependencies(sources, path, poetry, text)
     for table in (project.get("scripts"), project.get("gui-scripts"), poetry.get("scripts")):
@@ -73,7 +74,7 @@ def read_pyproject(sources: Sources, path: str) -> Manifest | None:
 
 def _line(text: str, requirement: str, name: str) -> int:
     place = text.find(requirement)
-    return text.count("\n", 0, place) + 1 if place >= 0 else line_of(text, name)
+    return line_at(text, place) if place >= 0 else line_of(text, name)
 
 
 def _requirement_lists(content: dict[str, Any]) -> Iterator[tuple[str, Iterable[str]]]:
@@ -132,8 +133,8 @@ def read_requirements(sources: Sources, path: str) -> Manifest | None:
 
 
 _WHOLE = re.compile(
-    r"\s*[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?\s*(?:\[[\w\s,.-]*\])?\s*"
-    r"(?:@\s*\S+|\(?\s*(?:(?:===|==|~=|!=|<=|>=|<|>)\s*[\w.*+!-]+\s*,?\s*)*\)?)\s*(?:;.*)?(?:#.*)?"
+    r"\s*+[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?\s*+(?:\[[\w\s,.-]*+\]\s*+)?"
+    r"(?:@\s*+\S[^\s;#]*+|(?:\(\s*+)?(?:(?:===|==|~=|!=|<=|>=|<|>)\s*+[\w.*+!-]++\s*+(?:,\s*+)?)*+\)?)\s*+(?:[;#].*)?"
 )
 
 
@@ -146,23 +147,25 @@ def _is_requirement(line: str) -> bool:
 
 
 def read_setup_cfg(sources: Sources, path: str) -> Manifest | None:
-    parser = configparser.RawConfigParser(strict=False)
+    # it collects an error per line that has no value, in quadratic time, and tries runs of blanks at every length
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     text = sources.text(path)
     try:
-        parser.read_string(text)
-    except configparser.Error:
+        parser.read_string(re.sub(r"(?<=\S)[^\S\n]++", " ", text))
+    except (configparser.Error, AttributeError):  # the latter: it continues an option without a value
         return None
-    name = parser.get("metadata", "name", fallback="").strip()
+    name = (parser.get("metadata", "name", fallback="") or "").strip()
     manifest = Manifest(path, "python", canonical(name) if name else "")
-    lists = [("", parser.get("options", "install_requires", fallback=""))]
+    lists = [("", parser.get("options", "install_requires", fallback="") or "")]
     if parser.has_section("options.extras_require"):
         lists += [(group, value or "") for group, value in parser.items("options.extras_require")]
     for group, requirements in lists:
         for requirement in requirements.splitlines():
             if requirement.strip() and (dependency := _parsed(sources, path, requirement, 0, group)):
-                line = _line(text, requirement.strip(), dependency.name)
+                is_many = len(manifest.dependencies) >= _MOST_LINES
+                line = 0 if is_many else _line(text, requirement.strip(), dependency.name)
                 manifest.dependencies.append(dependency._replace(line=line))
-    scripts = parser.get("options.entry_points", "console_scripts", fallback="")
+    scripts = parser.get("options.entry_points", "console_scripts", fallback="") or ""
     manifest.programs |= _console_scripts(scripts.splitlines())
     return manifest if manifest.name or manifest.dependencies else None
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from assay.index.enrich.manifests import Dependency, Manifest
-from assay.index.enrich.sources import Sources
+from assay.index.enrich.sources import Sources, line_at
 
 _GEM = re.compile(r"^[ \t]*gem[ \t(]+[\"']([\w.-]+)[\"']([^\n]*)", re.MULTILINE)
 _SPEC_NAME = re.compile(r"\.name\s*=\s*[\"']([\w.-]+)[\"']")
@@ -48,7 +48,7 @@ def read_gemspec(sources: Sources, path: str) -> Manifest | None:
 
 
 def _line(text: str, match: re.Match[str]) -> int:
-    return text.count("\n", 0, match.start()) + 1
+    return line_at(text, match.start())
 
 
 def _constraints(options: str) -> str:
