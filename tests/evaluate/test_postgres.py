@@ -25,8 +25,19 @@ from assay.evaluate.runs import RunStore
 from assay.feedback.marks import Mark
 from assay.feedback.upkeep import open_feedback
 from support.command import ENVIRONMENT, Done, assay
-from support.postgres import PASSWORD, Cluster, add_project, binaries, new_postgres_store
+from support.postgres import (
+    PASSWORD,
+    Cluster,
+    add_project,
+    binaries,
+    execute,
+    new_login,
+    new_postgres_store,
+    owned_database,
+    store_of_format,
+)
 from support.runs import GOLDEN, run_info
+from support.waiting import PATIENCE
 from support.web_server import run_server
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench
 
@@ -38,23 +49,6 @@ WRITERS = 20
 def address(postgres: Cluster) -> str:
     """A store with one project, as its owner."""
     return new_postgres_store(postgres)
-
-
-def _login(cluster: Cluster, address: str, name: str, *roles: str) -> str:
-    """Make a login that is a member of roles; return its address."""
-    database, project = re.search(r"/(\w+)\?project=(.*)", address).groups()  # type: ignore[union-attr]
-    with psycopg.connect(Address.parse(address).uri, autocommit=True) as owner:
-        owner.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'pw-{name}'".encode())
-        for role in roles:
-            owner.execute(f'GRANT "{role}" TO {name}'.encode())
-    return cluster.address(database, f"{name}:pw-{name}", project)
-
-
-def _raw(address: str, statement: str) -> list[tuple[object, ...]]:
-    """Run a statement as a login, past the run store."""
-    with psycopg.connect(Address.parse(address).uri, autocommit=True) as connection:
-        cursor = connection.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
 
 
 # --- writers
@@ -91,7 +85,7 @@ def test_twenty_processes_that_write_at_once_lose_nothing(postgres: Cluster) -> 
     writers = [_writer(address, number, 4) for number in range(WRITERS)]
     ids = []
     for writer in writers:
-        out, err = writer.communicate(timeout=120)
+        out, err = writer.communicate(timeout=PATIENCE)
         assert writer.returncode == 0, err
         ids.append(out.split()[0])
     assert sorted(ids) == sorted(["same", *(f"same-{number}" for number in range(2, WRITERS + 1))])
@@ -142,7 +136,7 @@ def test_killing_the_server_in_the_middle_of_a_write_leaves_only_whole_batches(d
     run_id = writer.stdout.readline().strip()
     acknowledged = [int(writer.stdout.readline()) for _ in range(5)][-1]
     durable.kill()
-    out, err = writer.communicate(timeout=60)
+    out, err = writer.communicate(timeout=PATIENCE)
     acknowledged = int(out.split()[-1]) if out.split() else acknowledged
     assert writer.returncode != 0
     assert "StoreUnreachable: postgresql://owner@127.0.0.1" in err
@@ -199,10 +193,10 @@ def people(postgres: Cluster) -> dict[str, str]:
             feedback.associate({"voucher": "voucher"}, keys)
             feedback.begin("session", {}, keys, 1.0)
     return {
-        "reader": _login(postgres, shop, "p_reader", "assay_shop_reader"),
-        "writer": _login(postgres, shop, "p_writer", "assay_shop_writer"),
-        "both": _login(postgres, shop, "p_both", "assay_shop_writer", "assay_bank_reader"),
-        "stranger": _login(postgres, shop, "p_stranger"),
+        "reader": new_login(postgres, shop, "p_reader", "assay_shop_reader"),
+        "writer": new_login(postgres, shop, "p_writer", "assay_shop_writer"),
+        "both": new_login(postgres, shop, "p_both", "assay_shop_writer", "assay_bank_reader"),
+        "stranger": new_login(postgres, shop, "p_stranger"),
         "owner": shop,
     }
 
@@ -230,7 +224,7 @@ def test_a_reader_reads_and_cannot_write_by_any_way(people: dict[str, str]) -> N
         "DELETE FROM assay.sessions",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            _raw(people["reader"], statement)
+            execute(people["reader"], statement)
 
 
 @pytest.mark.parametrize("table", [table for table in TABLES if table != "eval_judged"])
@@ -238,23 +232,24 @@ def test_a_project_cannot_see_or_change_rows_of_another_even_by_its_own_statemen
     people: dict[str, str], table: str
 ) -> None:
     select = f"SELECT DISTINCT project FROM assay.{table}"
-    assert _raw(people["writer"], select) == [("shop",)]
+    assert execute(people["writer"], select) == [("shop",)]
     assert (
-        _raw(people["writer"], f"UPDATE assay.{table} SET project = project WHERE project = 'bank' RETURNING 1") == []
+        execute(people["writer"], f"UPDATE assay.{table} SET project = project WHERE project = 'bank' RETURNING 1")
+        == []
     )
-    assert _raw(people["writer"], f"DELETE FROM assay.{table} WHERE project = 'bank' RETURNING 1") == []
+    assert execute(people["writer"], f"DELETE FROM assay.{table} WHERE project = 'bank' RETURNING 1") == []
     for role in ("assay_bank_reader", "assay_bank_writer", "owner"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            _raw(people["writer"], f"SET ROLE {role}")
+            execute(people["writer"], f"SET ROLE {role}")
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
-        _raw(people["writer"], "INSERT INTO assay.eval_golden (project, golden) VALUES ('bank', 'x')")
+        execute(people["writer"], "INSERT INTO assay.eval_golden (project, golden) VALUES ('bank', 'x')")
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
-        _raw(people["writer"], f"UPDATE assay.{table} SET project = 'bank'")
+        execute(people["writer"], f"UPDATE assay.{table} SET project = 'bank'")
 
 
 def test_who_reads_another_project_still_cannot_write_it(people: dict[str, str]) -> None:
-    assert _raw(people["both"], "SELECT project FROM assay.eval_runs ORDER BY 1") == [("bank",), ("shop",)]
-    assert _raw(people["both"], "DELETE FROM assay.eval_query_results WHERE project = 'bank' RETURNING 1") == []
+    assert execute(people["both"], "SELECT project FROM assay.eval_runs ORDER BY 1") == [("bank",), ("shop",)]
+    assert execute(people["both"], "DELETE FROM assay.eval_query_results WHERE project = 'bank' RETURNING 1") == []
     bank = people["both"].replace("project=shop", "project=bank")
     with RunStore.open(bank) as store:
         assert [run.run_id for run in store.runs()] == ["run-of-bank"]
@@ -268,21 +263,20 @@ def test_the_owner_sees_one_project_at_a_time_and_a_stranger_none(people: dict[s
     with pytest.raises(AssayError, match="GRANT assay_shop_reader"), RunStore.open(people["stranger"]):
         pass
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        _raw(people["stranger"], "SELECT * FROM assay.eval_runs")
+        execute(people["stranger"], "SELECT * FROM assay.eval_runs")
 
 
 def test_an_owner_without_superuser_rights_makes_a_store_and_is_bound_by_its_policies(postgres: Cluster) -> None:
-    database = postgres.new_database()
-    server = postgres.address("postgres")
-    _raw(server, "CREATE ROLE boss LOGIN CREATEROLE PASSWORD 'pw-boss'")
-    _raw(server, f"ALTER DATABASE {database} OWNER TO boss")
-    address = postgres.address(database, "boss:pw-boss", "owned")
+    address = owned_database(postgres, "boss", "owned")
     add_project(address)
+    with pytest.raises(AssayError, match="GRANT assay_owned_reader"), RunStore.open(address):
+        pass
+    execute(address, "GRANT assay_owned_writer TO boss")
     with RunStore.open(address, write=True) as store:
         store.start(run_info("run"), GOLDEN)
-    assert _raw(address, "SELECT run_id FROM assay.eval_runs") == [("run",)]
-    _raw(server, "REVOKE assay_owned_writer FROM boss")
-    assert _raw(address, "SELECT run_id FROM assay.eval_runs") == []
+    assert execute(address, "SELECT run_id FROM assay.eval_runs") == [("run",)]
+    execute(address, "REVOKE assay_owned_writer FROM boss")
+    assert execute(address, "SELECT run_id FROM assay.eval_runs") == []
 
 
 def test_a_dump_by_a_login_that_bypasses_policies_is_restored_on_another_server(
@@ -298,7 +292,7 @@ def test_a_dump_by_a_login_that_bypasses_policies_is_restored_on_another_server(
         store.ledger.set_baseline("main", "run")
     with open_feedback(address, "git.example.com/a/b", write=True) as feedback:
         feedback.keep([Mark("a.py::f", b"t", b"f")], 1.0)
-    _raw(address, "CREATE ROLE saver LOGIN BYPASSRLS PASSWORD 'pw-saver'; GRANT pg_read_all_data TO saver")
+    execute(address, "CREATE ROLE saver LOGIN BYPASSRLS PASSWORD 'pw-saver'; GRANT pg_read_all_data TO saver")
     uri = Address.parse(address.replace("owner:", "saver:").replace("s3cret%2Fowner", "pw-saver")).uri
     command = [str(programs / "pg_dump"), "--schema=assay", "--no-owner", uri]
     dump = subprocess.run(command, capture_output=True, check=True).stdout
@@ -306,7 +300,7 @@ def test_a_dump_by_a_login_that_bypasses_policies_is_restored_on_another_server(
     command = [str(programs / "psql"), "--quiet", Address.parse(restored).uri]
     subprocess.run(command, input=dump, capture_output=True, check=True)
     add_project(restored)
-    reader = _login(durable, restored, "r_reader", "assay_saved_reader")
+    reader = new_login(durable, restored, "r_reader", "assay_saved_reader")
     with RunStore.open(reader) as store:
         assert [run.run_id for run in store.runs()] == ["run"]
         assert store.ledger.needed_runs() == {"run"}
@@ -318,7 +312,7 @@ def test_a_dump_by_a_login_that_bypasses_policies_is_restored_on_another_server(
 
 def test_a_server_that_is_read_only_is_named(postgres: Cluster) -> None:
     address = new_postgres_store(postgres, "standby")
-    _raw(address, f"ALTER DATABASE {re.search(r'/(d[0-9]+)', address)[1]} SET default_transaction_read_only = on")  # type: ignore[index]
+    execute(address, f"ALTER DATABASE {re.search(r'/(d[0-9]+)', address)[1]} SET default_transaction_read_only = on")  # type: ignore[index]
     with pytest.raises(AssayError, match="the server is read-only"), RunStore.open(address, write=True) as store:
         store.start(run_info("run"), GOLDEN)
 
@@ -351,31 +345,12 @@ def test_a_failed_migration_changes_nothing(postgres: Cluster, monkeypatch: pyte
             schema.migrate(connection)
     with RunStore.open(address) as store:
         assert store.runs() == []
-    assert _raw(address, "SELECT to_regclass('assay.new')") == [(None,)]
-
-
-# the grants of `assay store init` when the store had format 1
-_FIRST_GRANTS = """
-CREATE ROLE assay_before_reader NOLOGIN; CREATE ROLE assay_before_writer NOLOGIN;
-INSERT INTO assay.projects VALUES ('before', 'assay_before_reader', 'assay_before_writer');
-GRANT assay_before_reader TO assay_before_writer;
-GRANT assay_before_writer TO CURRENT_USER;
-GRANT USAGE ON SCHEMA assay TO assay_before_reader;
-GRANT SELECT ON ALL TABLES IN SCHEMA assay TO assay_before_reader;
-GRANT INSERT, UPDATE, DELETE ON assay.eval_golden, assay.eval_runs, assay.eval_query_results, assay.eval_judged TO assay_before_writer;
-"""
+    assert execute(address, "SELECT to_regclass('assay.new')") == [(None,)]
 
 
 def _store_of_the_first_format(cluster: Cluster) -> str:
-    """A store with a run, as the version before made it."""
-    address = cluster.address(cluster.new_database(), project="before")
-    _raw(
-        address,
-        "CREATE SCHEMA assay; CREATE TABLE assay.migrations (number int8 PRIMARY KEY, applied timestamptz DEFAULT now())",
-    )
-    _raw(address, schema.MIGRATIONS[0])
-    _raw(address, "INSERT INTO assay.migrations (number) VALUES (1)")
-    _raw(address, _FIRST_GRANTS)
+    """A store with a run, as the first version made it."""
+    address = store_of_format(1, cluster.address(cluster.new_database(), project="before"))
     own = RunStore.in_memory()
     own.start(run_info("old", label="kept"), GOLDEN)
     own.record("old", [(0, "q", Response((Hit("d"),)), False)])
@@ -393,7 +368,7 @@ def _store_of_the_first_format(cluster: Cluster) -> str:
 
 def test_a_migration_never_changes() -> None:
     digests = [hashlib.sha256(migration.encode()).hexdigest()[:16] for migration in schema.MIGRATIONS]
-    assert digests == ["fb84844124dc4c16", "9990d67eb70017f9"]
+    assert digests == ["fb84844124dc4c16", "9990d67eb70017f9", "36cd3300e8076332"]
 
 
 def test_a_store_of_the_version_before_is_refused_until_its_owner_migrates_it(
@@ -401,16 +376,16 @@ def test_a_store_of_the_version_before_is_refused_until_its_owner_migrates_it(
 ) -> None:
     """What was there stays, and the roles of its project may use the new tables."""
     address = _store_of_the_first_format(postgres)
-    reader = _login(postgres, address, "b_reader", "assay_before_reader")
-    writer = _login(postgres, address, "b_writer", "assay_before_writer")
+    reader = new_login(postgres, address, "b_reader", "assay_before_reader")
+    writer = new_login(postgres, address, "b_writer", "assay_before_writer")
     refused = assay(tmp_path, "eval", "list", "--root", ".", "--runs", reader)
     assert refused.code == COULD_NOT_RUN
-    assert "the store has format 1, this version of assay needs 2" in refused.err
+    assert "the store has format 1, this version of assay needs 3" in refused.err
     assert "assay store migrate" in refused.err
     denied = assay(tmp_path, "store", "migrate", writer)
     assert (denied.code, "not permitted" in denied.err) == (COULD_NOT_RUN, True)
     migrated = assay(tmp_path, "store", "migrate", address, "--format", "json")
-    assert migrated.json["migrations"] == [2]
+    assert migrated.json["migrations"] == [2, 3]
     with RunStore.open(writer, write=True) as store:
         assert [run.label for run in store.runs()] == ["kept"]
         assert store.responses("old", 1) == [Response((Hit("d"),))]
@@ -542,7 +517,7 @@ def test_a_reader_of_the_team_gates_and_lists_but_sets_no_baseline(
     bench: tuple[Workbench, str], postgres: Cluster, tmp_path: Path
 ) -> None:
     folder, address = bench
-    reader = ["--runs", _login(postgres, address, "t_reader", "assay_team_reader")]
+    reader = ["--runs", new_login(postgres, address, "t_reader", "assay_team_reader")]
     folder.eval("baseline", "set", "first", "--runs", address)
     colleague = Workbench(tmp_path)
     assert colleague.eval("gate", "first", *reader).code == DONE
@@ -611,7 +586,7 @@ def test_runs_move_to_the_team_and_back_and_are_checked_and_pruned(
     assert own.json("experiment", "list", "--runs", back)["experiments"] == []
     kept = store("prune", "--runs", back, "--days", "0", "--dry-run").out
     assert kept == "would delete feedback on 0 symbols and 0 runs, 1 stay\n"
-    assert store("migrate", back).out.endswith("?project=back: up to date (format 2)\n")
+    assert store("migrate", back).out.endswith("?project=back: up to date (format 3)\n")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -16,10 +17,10 @@ import pytest
 
 from assay.database.address import Address
 from support.processes import children, is_alive
+from support.waiting import PATIENCE
 
 OWNER, PASSWORD = "owner", "s3cret/owner"  # the password needs quoting in an address
 _QUOTED = PASSWORD.replace("/", "%2F")
-_STARTS_WITHIN = 60.0  # seconds; two are usual, a loaded machine takes longer
 
 
 @cache
@@ -72,7 +73,7 @@ class Cluster:
             self._server = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, **self._user)  # type: ignore[call-overload]
         import psycopg
 
-        deadline = time.monotonic() + _STARTS_WITHIN
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 psycopg.connect(self.address("postgres")).close()
@@ -130,3 +131,59 @@ def add_project(address: str) -> None:
     with postgres.connect(place) as connection:
         schema.migrate(connection)
         schema.add_project(connection, place)
+
+
+def execute(address: str, statement: str) -> list[tuple[object, ...]]:
+    """Run a statement as a login, past the store."""
+    import psycopg
+
+    with psycopg.connect(Address.parse(address).uri, autocommit=True) as connection:
+        cursor = connection.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def new_login(cluster: Cluster, address: str, name: str, *roles: str) -> str:
+    """Make a login that is a member of roles, as the owner of a store; return its address."""
+    database, project = re.search(r"/(\w+)\?project=(.*)", address).groups()  # type: ignore[union-attr]
+    execute(address, f"CREATE ROLE {name} LOGIN PASSWORD 'pw-{name}'")
+    for role in roles:
+        execute(address, f'GRANT "{role}" TO {name}')
+    return cluster.address(database, f"{name}:pw-{name}", project)
+
+
+def owned_database(cluster: Cluster, name: str, project: str) -> str:
+    """Make an empty database of a new login that may create roles and is no superuser; return its address."""
+    database, server = cluster.new_database(), cluster.address("postgres")
+    execute(server, f"CREATE ROLE {name} LOGIN CREATEROLE PASSWORD 'pw-{name}'")
+    execute(server, f"ALTER DATABASE {database} OWNER TO {name}")
+    return cluster.address(database, f"{name}:pw-{name}", project)
+
+
+# the grants of `assay store init` up to format 2
+_FORMER_GRANTS = """
+CREATE ROLE {reader} NOLOGIN; CREATE ROLE {writer} NOLOGIN;
+INSERT INTO assay.projects VALUES ('{project}', '{reader}', '{writer}');
+GRANT {reader} TO {writer};
+GRANT {writer} TO CURRENT_USER;
+GRANT USAGE ON SCHEMA assay TO {reader};
+GRANT SELECT ON ALL TABLES IN SCHEMA assay TO {reader};
+GRANT INSERT, UPDATE, DELETE ON {tables} TO {writer};
+"""
+
+
+def store_of_format(number: int, address: str) -> str:
+    """Make the store of an empty database as a version with format 1 or 2 did, with one project; return its address."""
+    from assay.database import schema
+
+    place = Address.parse(address)
+    execute(
+        address,
+        "CREATE SCHEMA assay; CREATE TABLE assay.migrations (number int8 PRIMARY KEY, applied timestamptz DEFAULT now())",
+    )
+    for applied in range(1, number + 1):
+        execute(address, schema.MIGRATIONS[applied - 1])
+        execute(address, f"INSERT INTO assay.migrations (number) VALUES ({applied})")
+    tables = ", ".join(f"assay.{table}" for table in (schema.TABLES[:4] if number == 1 else schema.TABLES))
+    names = {"project": place.project, "reader": place.reader, "writer": place.writer}
+    execute(address, _FORMER_GRANTS.format(tables=tables, **names))
+    return address

@@ -160,6 +160,43 @@ DO $$ DECLARE p record; BEGIN
 END $$;
 """
 
+# A function's body is parsed at every call, in the session of whoever asks. Unless named, `pg_temp` is searched first for
+# tables and types; so it is named last, and every name has a schema. Policies are stored parsed; they are set once more
+# so that those of every store are these.
+_QUALIFIED_FUNCTION = """
+CREATE OR REPLACE FUNCTION assay.{name}() RETURNS pg_catalog.text[] LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(pg_catalog.array_agg(p.project), '{{}}') FROM assay.projects p
+    JOIN pg_catalog.pg_roles r ON r.rolname OPERATOR(pg_catalog.=) p.{role}
+    WHERE pg_catalog.pg_has_role(r.oid, 'usage')
+$$;
+"""
+_QUALIFIED_POLICIES = """
+ALTER POLICY readers ON assay.{table} USING (project OPERATOR(pg_catalog.=) ANY ((SELECT assay.readable())::pg_catalog.text[]));
+ALTER POLICY inserts ON assay.{table} WITH CHECK (project OPERATOR(pg_catalog.=) ANY ((SELECT assay.writable())::pg_catalog.text[]));
+ALTER POLICY updates ON assay.{table} USING (project OPERATOR(pg_catalog.=) ANY ((SELECT assay.writable())::pg_catalog.text[]));
+ALTER POLICY deletes ON assay.{table} USING (project OPERATOR(pg_catalog.=) ANY ((SELECT assay.writable())::pg_catalog.text[]));
+"""
+# Nobody but members of a project acts as one: in format 2 the owner was a member of every writer role.
+_REVOKE_FROM_OWNER = """
+REVOKE CREATE ON SCHEMA assay FROM PUBLIC;
+DO $$ DECLARE member record; BEGIN
+    FOR member IN
+        SELECT DISTINCT p.writer, o.rolname AS owner FROM assay.projects p
+        JOIN pg_roles w ON w.rolname = p.writer JOIN pg_auth_members m ON m.roleid = w.oid
+        JOIN pg_roles o ON o.oid = m.member JOIN pg_class t ON t.oid = 'assay.projects'::regclass
+        WHERE o.oid = t.relowner OR o.rolname = current_user
+    LOOP
+        BEGIN
+            EXECUTE format('REVOKE %I FROM %I', member.writer, member.owner);
+        EXCEPTION WHEN insufficient_privilege THEN
+            RAISE WARNING '% stays a member of a role of the store; one who may manage roles ends that with: %',
+                member.owner, format('REVOKE %I FROM %I', member.writer, member.owner);
+        END;
+    END LOOP;
+END $$;
+"""
+
 
 def _policies(tables: tuple[str, ...]) -> str:
     return "".join(_POLICIES.format(table=table) for table in tables)
@@ -178,6 +215,10 @@ MIGRATIONS = (
     + _policies(_NEW_TABLES)
     + "".join(_ONE_REPOSITORY.format(table=table) for table in FEEDBACK_TABLES)
     + _GRANT_TO_PROJECTS.format(tables=_qualified(_NEW_TABLES)),
+    _QUALIFIED_FUNCTION.format(name="readable", role="reader")
+    + _QUALIFIED_FUNCTION.format(name="writable", role="writer")
+    + "".join(_QUALIFIED_POLICIES.format(table=table) for table in (*_RUN_TABLES, *_NEW_TABLES))
+    + _REVOKE_FROM_OWNER,
 )
 TABLES = (*_RUN_TABLES, *_NEW_TABLES)  # with rows of projects
 
@@ -188,10 +229,14 @@ END $$
 """
 _GRANTS = """
 GRANT {reader} TO {writer};
-GRANT {writer} TO CURRENT_USER;
 GRANT USAGE ON SCHEMA assay TO {reader};
 GRANT SELECT ON ALL TABLES IN SCHEMA assay TO {reader};
 GRANT INSERT, UPDATE, DELETE ON {tables} TO {writer};
+"""
+_FOREIGN_OWNER = """
+SELECT r.rolname FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner
+JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()
+WHERE n.nspname = 'assay' AND NOT (r.rolsuper OR r.rolname = current_user OR r.oid = d.datdba)
 """
 
 
@@ -200,6 +245,7 @@ def migrate(connection: psycopg.Connection) -> list[int]:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ADVISORY_LOCK,))
         connection.execute("CREATE SCHEMA IF NOT EXISTS assay")
+        _require_own_schema(connection)
         connection.execute(
             "CREATE TABLE IF NOT EXISTS assay.migrations (number int8 PRIMARY KEY, applied timestamptz DEFAULT now())"
         )
@@ -210,6 +256,14 @@ def migrate(connection: psycopg.Connection) -> list[int]:
             connection.execute(MIGRATIONS[number - 1].encode())
             connection.execute("INSERT INTO assay.migrations (number) VALUES (%s)", (number,))
     return list(missing)
+
+
+def _require_own_schema(connection: psycopg.Connection) -> None:
+    """Raise AssayError if the schema belongs to a login that could change what this one, with more rights, runs there."""
+    for (stranger,) in connection.execute(_FOREIGN_OWNER):
+        raise AssayError(
+            f"the schema 'assay' belongs to {stranger}, who could run code as you. Connect as {stranger}, or drop it first"
+        )
 
 
 def add_project(connection: psycopg.Connection, address: Address) -> bool:
