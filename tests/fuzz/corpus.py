@@ -12,6 +12,7 @@ from pathlib import Path
 
 from assay.core.golden import Expected, GoldenQuery
 from assay.evaluate.golden import FORMATS, save
+from assay.index.enrich.formats import is_project_file
 from assay.languages import LANGUAGES
 from support.documents import docx, notebook, p, pdf
 
@@ -157,6 +158,25 @@ def documents() -> tuple[Seed, ...]:
     }
     seeds = [Seed(suffix, data) for suffix, data in texts.items()]
     return (*seeds, Seed(".docx", _DOCX_XML, _zipped), Seed(".docx", docx(_DOCX_BODY.decode())))
+
+
+_OWNERS = b"""# who answers for what
+* @acme/everybody
+/shop/ @acme/shop ada@example.org
+*.sql @acme/data
+
+^[Documents][2] @acme/writers
+docs/**/*.md
+"""
+
+
+@cache
+def project_files() -> tuple[tuple[str, bytes], ...]:
+    """Manifests, deployments and owners: a path in its project, and the content."""
+    folder = FIXTURES / "manifests"
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    files = [(path.relative_to(folder).as_posix().partition("/")[2], path.read_bytes()) for path in found]
+    return (*(file for file in files if is_project_file(file[0])), ("CODEOWNERS", _OWNERS))
 
 
 @cache

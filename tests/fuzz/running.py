@@ -60,7 +60,10 @@ def run(trial: Trial, limits: Mapping[int, int] = LIMITS) -> Outcome:
             except subprocess.TimeoutExpired:
                 return Outcome(commands, peak, WAITS, Failure("hang", step.arguments, ""))
             longest, peak = max(longest, time.monotonic() - began), max(peak, ended.peak)
-            if what := judge(ended, step.codes):
+            what = judge(ended, step.codes)
+            if not what and step.never and re.search(step.never, ended.out + ended.err, re.MULTILINE):
+                what = "a limit of time or memory was exceeded"
+            if what:
                 said = (ended.out[-300:] + ended.err[-3_000:]).decode("utf-8", "backslashreplace")
                 return Outcome(commands, peak, longest, Failure(what, step.arguments, said))
     return Outcome(commands, peak, longest, None)

@@ -50,6 +50,15 @@ def test_every_language_and_format_has_something_to_mutate() -> None:
     assert {name for name, _ in corpus.golden_files()} >= {"fixtures", "golden", "queries", "beir", "pairs", "trec"}
 
 
+def test_every_reader_of_project_files_has_something_to_mutate() -> None:
+    from assay.index.enrich.deployments import readers as deployments
+    from assay.index.enrich.manifests import readers as manifests
+
+    paths = [path for path, _ in corpus.project_files()]
+    missing = [p.pattern for p in (*manifests(), *deployments()) if not any(p.fullmatch(path) for path in paths)]
+    assert missing == []
+
+
 @pytest.mark.parametrize(
     ("ended", "what"),
     [

@@ -41,6 +41,7 @@ class Step:
 
     arguments: tuple[str, ...]
     codes: frozenset[int] = ANY
+    never: bytes = b""  # what it must not say
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,27 @@ def golden(name: str, choice: random.Random, scratch: Path, count: int, without:
     return Trial(name, mutants, tuple(steps), others=others)
 
 
+def projects(name: str, choice: random.Random, scratch: Path, count: int, without: frozenset[str]) -> Trial:
+    """Project files of all formats, each of which must be read within the limits of a worker.
+
+    Those that are sources, too (`shop.gemspec`), may exceed them there: tree-sitter can take seconds for a broken file.
+    """
+    files = corpus.project_files()
+    mutants = {}
+    for number in range(count):
+        path, data = choice.choice(files)
+        place = path if path == "CODEOWNERS" else f"p{number}/{path}"
+        mutants[place] = mutate(data, choice.choice(files)[1], choice)
+    others = {"shop.py": b"def total(basket):\n    return 1\n"}
+    steps = (
+        Step(("index", "--verbose"), DONE, never=rb"^note: .* to parse \(more than"),
+        Step(("impact", "total")),
+        Step(("owners", "shop.py")),
+        Step(("graph", "total", "--format", "json")),
+    )
+    return Trial(name, mutants, steps, others=others)
+
+
 def settings(name: str, choice: random.Random, scratch: Path, count: int, without: frozenset[str]) -> Trial:
     """assay.toml, and the rules of what is ignored."""
     mutants, others, steps = {}, {}, []
@@ -200,10 +222,21 @@ def _make_indexed(base: Path) -> None:
 
 
 Make = Callable[[str, random.Random, Path, int, frozenset[str]], Trial]
-KINDS: dict[str, Make] = {"repository": repository, "golden": golden, "settings": settings, "store": store}
+KINDS: dict[str, Make] = {
+    "repository": repository,
+    "golden": golden,
+    "projects": projects,
+    "settings": settings,
+    "store": store,
+}
 
 
 def trial(seed: int, number: int, scratch: Path, count: int, kinds: tuple[str, ...], without: frozenset[str]) -> Trial:
     """The trial of a number: the same for the same seed, size and kinds."""
     kind = kinds[number % len(kinds)]
     return partial(KINDS[kind], f"{kind}-{number}", random.Random(f"{seed}/{number}/{kind}"))(scratch, count, without)
+
+
+from fuzz import ignored, pulled  # noqa: E402  made of what is defined above
+
+KINDS |= {"ignored": ignored.ignored, "pulled": pulled.pulled}

@@ -214,6 +214,15 @@ def test_a_weight_of_0_switches_the_walk_hits_and_sharing_off(shop: Repository) 
     assert "folder" not in ranking.multipliers
 
 
+def test_the_walk_ends_only_at_what_can_be_retrieved(shop: Repository) -> None:
+    index = shop.open()
+    visits = Engine(index, PROFILES["seed"]).rank("total price").walk.visits
+    reached = index.numbered(np.flatnonzero(visits).tolist())
+    assert {item.kind for item in reached.values()} >= {"function", "method"}
+    assert "file" not in {item.kind for item in reached.values()}
+    index.close()
+
+
 def test_company_brings_among_the_first_but_what_is_said_of_an_item_itself_orders_them(repository: Repository) -> None:
     methods = "".join(f"    def invoice_{name}(self): ...\n" for name in ("open", "close", "print", "sign", "send"))
     repository.write("archive.py", f"class Archive:\n{methods}")

@@ -39,6 +39,15 @@ def test_a_symbol_is_found_by_the_section_of_the_manual_that_mentions_it(reposit
     assert "write_to" in assay(repository.root, "context", "politeness about complaints").out
 
 
+def test_a_file_that_the_task_names_is_no_result_itself(repository: Repository) -> None:
+    repository.write("gates.py", "def open_weir(level):\n    return level\n")
+    repository.write("other.py", "def close(level):\n    return level\n")
+    repository.index()
+    found = _symbols(repository, "what does gates.py do", k=10)
+    assert found[0] == "open_weir"
+    assert "" not in found
+
+
 def test_every_clause_of_a_long_task_proposes_its_own_candidates(repository: Repository) -> None:
     crowd = "".join(f"def invoice_print_{n}(invoice):\n    return invoice\n\n\n" for n in range(40))
     repository.write("crowd.py", crowd)

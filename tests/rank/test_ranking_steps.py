@@ -78,7 +78,7 @@ def test_seeds_gain_by_authority_and_hub_and_infrastructure_loses() -> None:
 
 
 def test_a_better_item_is_a_likelier_start_by_its_square() -> None:
-    assert seeds.from_scores(np.array([0, 3.0, 1.0, 2.0]), 2).tolist() == [0, 9.0, 0, 4.0]
+    assert seeds.from_scores(np.array([0, 3.0, 1.0, 2.0]), np.array([1, 3])).tolist() == [0, 9.0, 0, 4.0]
 
 
 def test_seeds_by_rank_weigh_from_1_to_4_tenths() -> None:

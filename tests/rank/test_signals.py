@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from assay.rank.signals.table import (
     can_share_evidence,
     channel_names,
 )
+from assay.store.word_vectors import TextVectors, Vectors
 from support.repository import Repository
 from support.sample_code import BASKETS
 
@@ -109,6 +111,27 @@ def test_shared_evidence_gives_the_ranking_of_a_fresh_engine_whatever_setting_is
             profile = dataclasses.replace(PROFILES[base], **{setting: getattr(_changed(setting), setting)})
             varied, fresh = shared.varied(profile), Engine(index, profile)
             assert _arrays(varied.score(query)) == _arrays(fresh.rank(task, learned)), (setting, task)
+    index.close()
+
+
+def test_profiles_that_share_evidence_share_the_vectors_of_items(
+    shop: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = shop.open()
+    embedded: list[str] = []
+    embed = TextVectors.embed
+
+    def recorded(self: TextVectors, texts: Sequence[str]) -> Vectors:
+        embedded.extend(texts)
+        return embed(self, texts)
+
+    monkeypatch.setattr(TextVectors, "embed", recorded)
+    engine = Engine(index, Profile())
+    query = engine.read(TASKS[0])
+    for weight in (1.0, 0.5, 0.1):
+        engine.varied(Profile(test_weight=weight)).score(query)
+    items = [text for text in embedded if text != TASKS[0]]
+    assert len(items) == len(set(items)) > 0
     index.close()
 
 

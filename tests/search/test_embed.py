@@ -24,13 +24,14 @@ from assay.search.embed import server as openai
 from assay.search.embed.folder import WordLlama, tensors
 from assay.search.embed.lsa import Sparse
 from assay.search.embed.server import ServerEmbedder
-from assay.store import passages
+from assay.store import passages, vectors
 from assay.store.passages import ChunkedDocument, PassageFacts, Passages
 from assay.store.vectors import VectorStore
 from assay.text.terms import terms
 from support.model_server import CUT, DROP, ModelServer, Reply, run_model_server
 from support.paths import ROOT
 from support.property_tests import examples
+from support.waiting import PATIENCE
 
 SHIPS = ["the ship left the harbour", "a boat in the harbour", "the ship and the boat sail", "sail the boat at sea"]
 BREAD = ["flour and water make dough", "the oven bakes the bread", "dough becomes bread in the oven", "flour for bread"]
@@ -108,7 +109,7 @@ def test_a_corpus_that_teaches_nothing_still_makes_an_embedder(corpus: list[str]
 def test_a_large_corpus_is_trained_on_an_even_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lsa, "MOST_TEXTS", 4)
     model = lsa.train(CORPUS)
-    assert len(model.texts) == 4
+    assert set(model.vocabulary) == set(lsa.train([CORPUS[place * len(CORPUS) // 4] for place in range(4)]).vocabulary)
     assert model.embed(["harbour", "oven"]).any(axis=1).all()
 
 
@@ -145,16 +146,22 @@ def test_a_corpus_beyond_the_sample_of_the_first_iterations_has_nearly_the_same_
         assert min(ship @ sea, oven @ flour) > 0.5 > ship @ oven
 
 
-def test_a_trained_table_is_kept_with_the_vectors_and_used_on_while_it_fits(tmp_path: Path) -> None:
+def test_a_stored_table_is_used_for_the_same_texts_only(tmp_path: Path) -> None:
     store = VectorStore(tmp_path / "vectors.db")
     corpus = [f"{text} number {place}" for place, text in enumerate(CORPUS * 3)]
     first = embedder("lsa", corpus, store)
     again = embedder("lsa", corpus, VectorStore(tmp_path / "vectors.db"))
     assert again.name == first.name
     assert np.array_equal(again.embed(CORPUS), first.embed(CORPUS))
-    assert embedder("lsa", [*corpus[1:], "one text is new"], store).name == first.name
-    assert embedder("lsa", corpus + [f"more {place}" for place in range(20)], store).name != first.name
-    assert embedder("lsa", corpus[: len(corpus) // 2], store).name != first.name
+    edited = [*corpus[1:], "one text is new"]
+    assert embedder("lsa", edited, store).name == embedder("lsa", edited).name != first.name
+
+
+def test_only_the_newest_trained_tables_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "MOST_STATES", 2)
+    store = VectorStore(tmp_path / "vectors.db")
+    names = [embedder("lsa", CORPUS[:size], store).name for size in (6, 7, 8)]
+    assert [store.state(name) is not None for name in names] == [False, True, True]
 
 
 def test_a_damaged_table_is_trained_again(tmp_path: Path) -> None:
@@ -434,7 +441,7 @@ def test_a_server_that_does_not_answer_in_time_is_given_up(pauses: list[float]) 
     release = threading.Event()
 
     def slow(path: str, body: dict[str, Any]) -> Any:
-        release.wait(20)
+        release.wait(PATIENCE)
         return {}
 
     with run_model_server(slow) as running:

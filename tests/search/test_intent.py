@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,3 +58,9 @@ def test_any_query_has_the_same_features_from_0_to_2(query: str) -> None:
 @pytest.mark.parametrize("query", ["a" * 2_000, "a_" * 1_000, "A" * 1_999 + "b", "." * 2_000, "how " * 500])
 def test_hostile_queries_are_read(query: str) -> None:
     assert intent(query)["length"] >= 0
+
+
+def test_one_long_word_takes_linear_time() -> None:
+    started = time.process_time()
+    assert not intent("x" * 200_000)["has an identifier"]
+    assert time.process_time() - started < 10, "quadratic time takes 40 s"

@@ -33,6 +33,7 @@ from support.model_server import run_model_server
 from support.paths import ROOT
 from support.repository import Repository
 from support.trust import trust_settings
+from support.waiting import PATIENCE
 
 PUMPS = """\
 def start_pumps(station):
@@ -393,9 +394,9 @@ def test_vectors_are_made_once_and_follow_the_passages(station: Repository, monk
     assert searched() == 0
     station.write("docs/other.md", "# Numbers\n\nThe plumber has none.\n")
     station.index()
-    assert searched() >= 1, "a small corpus that grew is trained anew; a large one embeds what is new"
+    assert searched() > 3, "trained on the present passages"
     (station.root / ".assay" / "vectors.db").unlink()
-    assert searched() > 3
+    assert searched() == 0, "the same passages make the same table, so their stored vectors hold"
 
 
 @pytest.mark.parametrize("lost", ["file-vectors.npz", "vectors-*.npz", "passages-*.npz"])
@@ -486,7 +487,7 @@ def test_two_searches_at_once_make_the_passages_once(station: Repository) -> Non
         subprocess.Popen(command, cwd=station.root, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    printed = [one.communicate(timeout=120)[0] for one in running]
+    printed = [one.communicate(timeout=PATIENCE)[0] for one in running]
     assert len(set(printed)) == 1
     assert all(one.returncode == 0 for one in running)
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import io
 import sqlite3
 import zlib
-from collections.abc import Callable
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 
 from assay.api import Repository as Opened
 from support.command import Done, assay
+from support.published import change_catalogue, content, digest, forge, replace_file
 from support.repository import Repository
 
 CODE = "def sign_session(user):\n    return user\n"
@@ -22,6 +21,7 @@ CODE = "def sign_session(user):\n    return user\n"
 @pytest.fixture
 def place(repository: Repository, tmp_path: Path) -> Path:
     """The published index of the repository, whose own index is one function older."""
+    repository.write("README.md", "# Shop\n\nUsers have sessions.\n")
     repository.write("shop.py", CODE + "\n\ndef newer():\n    return 1\n")
     repository.index()
     with Opened(repository.root) as opened:
@@ -29,38 +29,6 @@ def place(repository: Repository, tmp_path: Path) -> Path:
     repository.write("shop.py", CODE)
     repository.index()
     return tmp_path / "place"
-
-
-def _digest(data: bytes) -> str:
-    return blake2b(data, digest_size=32).hexdigest()
-
-
-def _forge(place: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the manifest and publish it under its new digest, as its author could."""
-    path = next((place / "snapshots").iterdir())
-    manifest = json.loads(path.read_text())
-    change(manifest)
-    data = json.dumps(manifest).encode()
-    (place / "snapshots" / f"{_digest(data)}.json").write_bytes(data)
-    (place / "latest.json").write_text(json.dumps({"format": 1, "snapshot": _digest(data)}))
-
-
-def _replace_file(place: Path, name: str, content: bytes) -> None:
-    """Replace a file of the snapshot, with digests that fit."""
-    stored = zlib.compress(content)
-    (place / "blobs" / _digest(stored)).write_bytes(stored)
-
-    def change(manifest: dict[str, Any]) -> None:
-        file = next(file for file in manifest["files"] if file["name"] == name)
-        file |= {"size": len(content), "digest": _digest(content), "blob": _digest(stored), "stored": len(stored)}
-
-    _forge(place, change)
-
-
-def _content(place: Path, name: str) -> bytes:
-    [path] = (place / "snapshots").iterdir()
-    file = next(file for file in json.loads(path.read_text())["files"] if file["name"] == name)
-    return zlib.decompress((place / "blobs" / file["blob"]).read_bytes())
 
 
 def _pull(repository: Repository, place: Path) -> Done:
@@ -90,7 +58,7 @@ def test_a_tampered_manifest_is_refused(repository: Repository, place: Path) -> 
 
 @pytest.mark.parametrize("name", ["../../shop.py", "/tmp/x.npy", "seal.json", "current", "a\nb.npy", "lock", "x" * 300])
 def test_a_file_that_no_index_has_is_refused(repository: Repository, place: Path, name: str) -> None:
-    _forge(place, lambda manifest: manifest["files"][1].update(name=name))
+    forge(place, lambda manifest: manifest["files"][1].update(name=name))
     _pull(repository, place)
     assert (repository.root / "shop.py").read_text() == CODE
 
@@ -103,38 +71,84 @@ def test_a_pointer_that_is_none_is_refused(repository: Repository, place: Path, 
 
 def test_a_compression_bomb_ends_at_the_size_it_claims(repository: Repository, place: Path) -> None:
     stored = zlib.compress(bytes(1 << 28), 9)
-    (place / "blobs" / _digest(stored)).write_bytes(stored)
-    _forge(
+    (place / "blobs" / digest(stored)).write_bytes(stored)
+    forge(
         place,
-        lambda manifest: manifest["files"][1].update(blob=_digest(stored), stored=len(stored)),
+        lambda manifest: manifest["files"][1].update(blob=digest(stored), stored=len(stored)),
     )
     assert "wrong digest" in _pull(repository, place).err
 
 
 def test_a_size_that_no_disk_holds_is_refused_before_anything_is_read(repository: Repository, place: Path) -> None:
     sizes = {"size": 1 << 36}
-    _forge(place, lambda manifest: [file.update(sizes) for file in manifest["files"]])
+    forge(place, lambda manifest: [file.update(sizes) for file in manifest["files"]])
     assert "MB are free" in _pull(repository, place).err
 
 
 def test_arrays_that_do_not_fit_their_catalogue_are_refused(repository: Repository, place: Path) -> None:
-    edges = _content(place, "edges.npy")
-    _replace_file(place, "edges.npy", edges[:-8] + bytes([255]) * 8)
+    edges = content(place, "edges.npy")
+    replace_file(place, "edges.npy", edges[:-8] + bytes([255]) * 8)
     assert "not a usable index" in _pull(repository, place).err
 
 
 def test_a_catalogue_with_a_trigger_is_refused(repository: Repository, place: Path, tmp_path: Path) -> None:
     path = tmp_path / "catalogue.db"
-    path.write_bytes(_content(place, "catalogue.db"))
+    path.write_bytes(content(place, "catalogue.db"))
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TRIGGER t AFTER UPDATE ON files BEGIN DELETE FROM symbols; END")
     connection.close()
-    _replace_file(place, "catalogue.db", path.read_bytes())
+    replace_file(place, "catalogue.db", path.read_bytes())
     _pull(repository, place)
 
 
+IMPOSSIBLE = {
+    "bytes for a path": ("UPDATE files SET path = ?", b"shop.py", "files.path: not a possible value"),
+    "no language": ("UPDATE files SET language = ?", None, "files.language: not a possible value"),
+    "bytes for a comment": ("UPDATE texts SET doc = ?", b"text", "texts.doc: not a possible value"),
+    "a symbol of no file": ("UPDATE symbols SET file = ?", 77, "symbols.file: not a possible value"),
+    "a text of no symbol": ("INSERT INTO texts VALUES (?, '', '', '', '')", 77, "texts.number: not a possible value"),
+    "an unknown kind": ("UPDATE symbols SET kind = ?", "nothing", "symbols.kind: not a possible value"),
+    "a line beyond all": ("UPDATE symbols SET start = ?", 1 << 40, "symbols.start: not a possible value"),
+    "a time that is none": ("UPDATE meta SET value = ? WHERE key = 'seconds'", "soon", "meta.value: not a possible value"),
+    "a missing symbol": ("DELETE FROM symbols WHERE ordinal >= 0 OR 77 = ?", 0, "texts.number: not a possible value"),
+    "another file": ("UPDATE symbols SET test = 1 - test WHERE number > ?", 0, "columns: not those of the symbols"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_a_catalogue_with_impossible_values_is_refused(
+    repository: Repository, place: Path, tmp_path: Path, name: str
+) -> None:
+    statement, value, problem = IMPOSSIBLE[name]
+    data = change_catalogue(content(place, "catalogue.db"), tmp_path / "catalogue.db", (statement, (value,)))
+    replace_file(place, "catalogue.db", data)
+    assert problem in _pull(repository, place).err
+
+
+@pytest.mark.parametrize("name", ["history.npz", "sections.npz", "statements.npz"])
+def test_a_damaged_file_beside_the_index_is_made_again(repository: Repository, tmp_path: Path, name: str) -> None:
+    place = tmp_path / "place"
+    repository.write("README.md", "# Shop\n\nUsers have `sign_session`.\n")
+    repository.write("CODEOWNERS", "* @shop\n")
+    repository.write("shop.py", CODE)
+    repository.commit("Sign sessions")
+    repository.index()
+    with Opened(repository.root) as opened:
+        opened.publish(str(place))
+    with np.load(io.BytesIO(content(place, name))) as stored:
+        arrays = {key: array + 77 if key.endswith("_starts") else array for key, array in stored.items()}
+    damaged = io.BytesIO()
+    np.savez(damaged, allow_pickle=False, **arrays)
+    replace_file(place, name, damaged.getvalue())
+    assert assay(repository.root, "pull", place, "--no-refresh").code == 0
+    assert not (repository.home.folder / name).exists()
+    assert assay(repository.root, "search", "sign session", "--no-refresh").code == 0
+    repository.index()
+    assert (repository.home.folder / name).exists()
+
+
 def test_an_index_of_another_version_is_refused_with_what_to_do(repository: Repository, place: Path) -> None:
-    _forge(place, lambda manifest: manifest.update(version="0123456789ab"))
+    forge(place, lambda manifest: manifest.update(version="0123456789ab"))
     assert "another version" in _pull(repository, place).err
 
 

@@ -13,16 +13,26 @@ Ints = NDArray[np.integer[Any]]
 
 
 _BLOCK = 64  # values per block, represented by their maximum
+_NOISE = 1e-9  # relative; sums of the same numbers in another order differ by less
 
 
-def highest(values: Floats, k: int) -> Ints:
-    """Return the indices of the `k` highest positive values, highest first, ties by index; sorts only what it must."""
-    least = _lower_bound(values, k)
+def highest(values: Floats, k: int, order: Ints | None = None) -> Ints:
+    """Return the indices of the `k` highest positive values, highest first; sorts only what it must.
+
+    Ties are broken by `order`, or by index. Values that differ by rounding errors only are ties.
+    """
+    least = _lower_bound(values, k) * (1 - _NOISE)
     places = np.flatnonzero(values >= least if least > 0 else values > 0)
     if 0 < k < len(places):
         candidates = values[places]
-        places = places[candidates >= np.partition(candidates, len(candidates) - k)[len(candidates) - k]]
-    return places[np.argsort(-values[places], kind="stable")[:k]]
+        places = places[candidates >= np.partition(candidates, len(candidates) - k)[len(candidates) - k] * (1 - _NOISE)]
+    ties = places if order is None else order[places]
+    return places[np.lexsort((ties, descending(values[places])))[:k]]
+
+
+def descending(values: Floats) -> Floats:
+    """Return sort keys that put high values first and hide rounding errors."""
+    return np.asarray(-values.astype(np.float32))
 
 
 def _lower_bound(values: Floats, k: int) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.rank.arrays import Floats, Ints, highest, share_of_best, sum_by_index
+from assay.rank.arrays import Floats, Ints, descending, share_of_best, sum_by_index
 from assay.rank.descriptions import ItemDescription, mentions_support
 from assay.rank.groups import GroupEvidence
 from assay.rank.ranking import Ranking
@@ -177,7 +177,7 @@ class Candidates:
     @cached_property
     def similarity(self) -> Similarity:
         """Similarity to the task by general word vectors."""
-        return Similarity(self._items.vectors, self.query.task.task, self.numbers.tolist())
+        return Similarity(self.query.resources.vectors, self.query.task.task, self.numbers.tolist())
 
     @cached_property
     def containers(self) -> Ints:
@@ -254,7 +254,7 @@ class Candidates:
     def tested(self) -> Floats:
         """Scores of the best matching tests that use it, relative to the largest sum."""
         scores = self.ranking.factors["lexical"] * np.asarray(self._index.columns.test)
-        best = highest(scores, _TESTS)
+        best = self.ranking.highest(scores, _TESTS)
         sources, targets = self._graph.outgoing_uses(best)
         total = sum_by_index(targets, scores[sources], self._items.size)
         return share_of_best(total[self.numbers])
@@ -396,7 +396,7 @@ class Candidates:
 
     @property
     def size(self) -> Floats:
-        return self.constant(np.log1p(self._items.size))
+        return self.constant(np.log1p(self._items.count))
 
     @property
     def task_length(self) -> Floats:
@@ -406,5 +406,5 @@ class Candidates:
 def log_ranks(values: Floats) -> Floats:
     """Return the log rank of each value: 0 for the highest."""
     ranks = np.empty(len(values))
-    ranks[np.argsort(-values, kind="stable")] = np.arange(len(values))
+    ranks[np.argsort(descending(values), kind="stable")] = np.arange(len(values))
     return np.log1p(ranks)

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from assay.rank.arrays import Ints, highest
+from assay.rank.arrays import Ints
 from assay.rank.profile import CHANGE, DEFAULT, Profile
 from assay.rank.ranking import Ranking
 from assay.text.terms import terms
@@ -90,9 +90,9 @@ def confidence(ranking: Ranking, profile: Profile) -> float | None:
 
 def confidence_features(ranking: Ranking) -> ConfidenceFeatures:
     """Compute the features of a ranking with results."""
-    first = highest(ranking.scores, FIRST)
-    best = ranking.direct[highest(ranking.direct, _TENTH)]
-    by_words, by_walk = (highest(values, FIRST) for values in (ranking.factors["lexical"], ranking.walk.visits))
+    first = ranking.highest(ranking.scores, FIRST)
+    best = ranking.direct[ranking.highest(ranking.direct, _TENTH)]
+    by_words, by_walk = (ranking.highest(values, FIRST) for values in (ranking.factors["lexical"], ranking.walk.visits))
     seen, unseen = sum(ranking.terms.values()), sum(ranking.unseen.values())
     return ConfidenceFeatures(
         tenth=float(best[-1] / best[0]) if len(best) == _TENTH else 0.0,
@@ -102,7 +102,7 @@ def confidence_features(ranking: Ranking) -> ConfidenceFeatures:
         covered=float(ranking.coverage[first].max() / max(ranking.coverage.max(), 1e-9)),
         unseen=(unseen / max(seen + unseen, 1e-9)) ** 2,
         names=math.log1p(len(ranking.channels["names"].items)),
-        size=math.log(min(max(len(ranking.scores), _SMALLEST), _LARGEST)),
+        size=math.log(min(max(ranking.item_count, _SMALLEST), _LARGEST)),
     )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assay.core.items import TYPE_KINDS
 from assay.core.packs import Learned
-from assay.rank.arrays import Floats, Ints, line, sum_by_index
+from assay.rank.arrays import Floats, Ints, highest, line, sum_by_index
 from assay.rank.descriptions import FileDescriptions, ItemDescriptions
 from assay.rank.graph import Graph
 from assay.rank.profile import Profile
@@ -50,12 +50,32 @@ class ItemArrays:
 
     def __init__(self, index: Index, profile: Profile, graph: Callable[[], Graph]) -> None:
         self._index, self._profile, self._graph = index, profile, graph
-        self.size: int = len(index.postings.lengths)
+        self.size: int = len(index.postings.lengths)  # of arrays by item number: numbers of deleted items are unused
+        self.count: int = len(index.postings.numbers)
 
     @cached_property
     def files(self) -> Ints:
         """File number of each item."""
         return np.asarray(self._index.columns.file, np.int64)
+
+    @cached_property
+    def file_order(self) -> Ints:
+        """Rank of each file number by path."""
+        order = np.zeros(len(self.file_folders), np.int64)
+        order[[self._index.files[path].number for path in sorted(self._index.files)]] = np.arange(
+            len(self._index.files)
+        )
+        return order
+
+    @cached_property
+    def order(self) -> Ints:
+        """Sort keys by path and place in the file, which break ties: item numbers depend on the index's past."""
+        places = np.asarray(self._index.columns.ordinal, np.int64) + 1
+        return np.asarray(self.file_order[self.files] * (int(places.max(initial=0)) + 1) + places)
+
+    def highest(self, values: Floats, k: int) -> Ints:
+        """Return the numbers of the `k` highest positive values, highest first, ties by path and place."""
+        return highest(values, k, self.order)
 
     @cached_property
     def folders(self) -> Ints:
@@ -87,11 +107,6 @@ class ItemArrays:
         return ItemDescriptions(self._index, self.file_descriptions)
 
     @cached_property
-    def vectors(self) -> ItemVectors:
-        """Vectors of item numbers."""
-        return ItemVectors(self._index)
-
-    @cached_property
     def language_shares(self) -> Floats:
         """Share of all items that are in the language of each file."""
         codes: dict[str, int] = {}
@@ -99,7 +114,7 @@ class ItemArrays:
         for row in self._index.files.values():
             languages[row.number] = codes.setdefault(row.language, len(codes) + 1)
         counts = np.bincount(languages[self.files], minlength=len(codes) + 1)
-        return np.asarray(counts[languages] / max(self.size, 1), np.float64)
+        return np.asarray(counts[languages] / max(self.count, 1), np.float64)
 
     @cached_property
     def kinds(self) -> Floats:
@@ -180,6 +195,7 @@ class Resources:
         self._profile = profile
         self.items = ItemArrays(index, profile, lambda: self.graph)
         self.term_weights = TermWeights(index.postings, profile)
+        self.vectors = ItemVectors(index)
 
     def under(self, profile: Profile) -> Resources:
         """Return the same resources with the item weights of another profile."""
@@ -192,7 +208,13 @@ class Resources:
 
     @cached_property
     def graph(self) -> Graph:
-        return Graph(self.index.edges, self.items.size, self._profile, [part.first for part in self.index.parts])
+        return Graph(
+            self.index.edges,
+            self.items.size,
+            self._profile,
+            [part.first for part in self.index.parts],
+            self.items.order,
+        )
 
     @cached_property
     def names(self) -> NameTable:

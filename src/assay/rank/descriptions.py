@@ -19,7 +19,7 @@ _SUPPORT_WORDS = (
     "examples?|samples?|demos?|docs?|benchmarks?|bench|scripts?|tools?|migrations?|migrate|generated|vendor|fixtures?|"
     "legacy|deprecated|testing|support|seeds|playground|storybook|stories"
 )
-_SUPPORT = re.compile(rf"(?<![a-z])(?:{_SUPPORT_WORDS})(?![a-z])[^/]*/")  # in a folder's name
+_SUPPORT = re.compile(rf"(?<![a-z])(?:{_SUPPORT_WORDS})(?![a-z])")  # in a folder's name
 _SUPPORT_WORD = re.compile(rf"\b(?:{_SUPPORT_WORDS})\b")
 
 
@@ -54,7 +54,9 @@ class FileDescriptions(dict[int, FileDescription]):
         path = self._paths[file]
         stem = path.rpartition("/")[2].partition(".")[0]
         self[file] = FileDescription(
-            tuple(terms(stem)), squeeze(stem).replace("-", ""), _SUPPORT.search(path.lower()) is not None
+            tuple(terms(stem)),
+            squeeze(stem).replace("-", ""),
+            _SUPPORT.search(path.lower().rpartition("/")[0]) is not None,
         )
         return self[file]
 

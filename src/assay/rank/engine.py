@@ -75,7 +75,7 @@ class Engine:
         """Score every item for a query."""
         query = self._adopted(query)
         lexical = query.lexical
-        ranking = Ranking.empty(query.task.task, lexical.rarity, lexical.unseen, lexical.coverage)
+        ranking = Ranking.empty(query.task.task, lexical.rarity, lexical.unseen, lexical.coverage, query.items)
         for _, channels in self._values(Stage.CHANNEL, query, ranking):
             ranking.channels |= channels
         if not (lexical.score.any() or any(channel.items for channel in ranking.channels.values())):

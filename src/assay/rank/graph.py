@@ -159,9 +159,11 @@ def _weighted(edges: Edges, tool_edges: float) -> tuple[NDArray[np.float32], NDA
 class Graph:
     """The edges between the items of an index; arrays are by item number."""
 
-    def __init__(self, edges: Edges, size: int, profile: Profile, firsts: Sequence[int] = (0,)) -> None:
-        """Build the graph; `firsts` are the first item numbers of each repository."""
-        self.size, self._firsts = size, firsts
+    def __init__(
+        self, edges: Edges, size: int, profile: Profile, firsts: Sequence[int] = (0,), order: Ints | None = None
+    ) -> None:
+        """Build the graph; `firsts` are the first item numbers of each repository, `order` breaks ties of items."""
+        self.size, self._firsts, self._order = size, firsts, order
         source, target, kind = (np.ascontiguousarray(edges.all[name]) for name in ("source", "target", "type"))
         confidence, unique = _weighted(edges, profile.tool_edges)
         inside = np.flatnonzero((target > 0) & unique)
@@ -302,7 +304,7 @@ class Graph:
 
     def adjustment(self, mass: Floats, seeds: Floats, top: int) -> Floats:
         """Return the HITS score adjustment among the `top` items of a walk."""
-        best = highest(mass, top)
+        best = highest(mass, top, self._order)
         place = np.full(self.size, -1)
         place[best] = np.arange(len(best))
         sources, steps = self._steps.along(np.sort(best))
@@ -318,7 +320,7 @@ class Graph:
 
         Each further member counts half as much; members of a large container divide its share.
         """
-        order = highest(scores, _PROPAGATED)
+        order = highest(scores, _PROPAGATED, self._order)
         order = order[self.parent[order] > 0]
         parents = self.parent[order]
         by_parent = np.argsort(parents, kind="stable")  # best member first within each container

@@ -85,7 +85,7 @@ def _frame(match: re.Match[str]) -> Piece:
 def _clean_function(text: str) -> str:
     """Normalize a function: `(*Server).Serve` → Server.Serve; `Ns.C.M(String a)` → Ns.C.M; `m::f::h0123…` → m::f."""
     text = re.sub(r"\(\*?(\w+)\)", r"\1", text)
-    text = re.sub(r"(?:::h[0-9a-f]{16}|\(.*|<(?:module|anonymous|lambda)>)$", "", text.strip())
+    text = re.sub(r"(?:::h[0-9a-f]{16}|<(?:module|anonymous|lambda)>)$", "", text.strip().partition("(")[0])
     text = re.sub(r"^(?:block|rescue|ensure)(?: \(\d+ levels\))? in ", "", text)
     return text.strip(". ").rpartition("/")[2].rpartition(" ")[2]
 

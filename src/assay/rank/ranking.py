@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.rank.arrays import Floats, highest
+from assay.rank.arrays import Floats, Ints, highest
 
 if TYPE_CHECKING:
+    from assay.rank.context import ItemArrays
     from assay.rank.signals.fusion import Channel
 
 
@@ -47,13 +48,31 @@ class Ranking:
     boosts: dict[str, Floats] = field(default_factory=dict)  # added after the multipliers
     scale: float = 1.0  # best score before it was divided by: final scores are from 0 to 1
     noise: dict[int, str] = field(default_factory=dict)  # filtered items with the reason
+    order: Ints | None = None  # of items with equal scores; None: by number
+    item_count: int = 0
 
     @classmethod
-    def empty(cls, task: str, terms: Mapping[str, float], unseen: Mapping[str, float], coverage: Floats) -> Ranking:
+    def empty(
+        cls, task: str, terms: Mapping[str, float], unseen: Mapping[str, float], coverage: Floats, items: ItemArrays
+    ) -> Ranking:
         """Return the ranking of a task before anything is scored."""
         zeros = np.zeros(len(coverage))
-        return cls(task, terms, unseen, coverage, zeros, zeros, WalkResult(zeros, zeros, zeros))
+        return cls(
+            task,
+            terms,
+            unseen,
+            coverage,
+            zeros,
+            zeros,
+            WalkResult(zeros, zeros, zeros),
+            order=items.order,
+            item_count=items.count,
+        )
 
     def best(self, k: int) -> list[int]:
-        """Return the numbers of the best items, best first; ties by number."""
-        return [int(number) for number in highest(self.scores, k)]
+        """Return the numbers of the best items, best first."""
+        return [int(number) for number in self.highest(self.scores, k)]
+
+    def highest(self, values: Floats, k: int) -> Ints:
+        """Return the numbers of the `k` highest positive values by item, highest first."""
+        return highest(values, k, self.order)

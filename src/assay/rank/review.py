@@ -12,7 +12,6 @@ import numpy as np
 from assay.core.items import DATA_KINDS, EDGE_TYPES, SPACE_KINDS, Item, Outline, Spanned, item_id
 from assay.core.packs import BODY, NAME, SIGNATURE, Ranked, Section
 from assay.git.diff import ADDED, DELETED, MOVED, Change, Hunk
-from assay.rank.arrays import highest
 from assay.rank.engine import Engine
 from assay.rank.impact import Affected, affected_tests, impact
 from assay.rank.neighbourhood import deployments
@@ -348,7 +347,7 @@ def _neighbours(engine: Engine, symbols: Sequence[Item], listed: set[int]) -> It
     seeds[[item.number for item in symbols]] = 1.0
     mass = graph.walk(seeds, engine.profile.restart, engine.profile.steps)
     largest = 0.0
-    for number in highest(mass, graph.size).tolist():
+    for number in engine.resources.items.highest(mass, graph.size).tolist():
         if number in listed or not (item := index.item(number)).symbol:
             continue
         largest = largest or float(mass[number])

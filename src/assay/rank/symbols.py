@@ -207,7 +207,8 @@ _ROW = "SELECT number, name, symbol, file, test, kind FROM symbols WHERE ordinal
 _PREFIX = "SELECT DISTINCT lower FROM symbols WHERE lower >= ? AND lower < ?"
 _ALL_SYMBOLS = (
     "SELECT group_concat(symbol || char(9) || number || char(10), '') FROM "
-    "(SELECT symbol, number FROM symbols WHERE ordinal >= 0 AND test = ? ORDER BY number)"
+    "(SELECT s.symbol, s.number FROM files f JOIN symbols s ON s.file = f.number "
+    "WHERE s.ordinal >= 0 AND s.test = ? ORDER BY f.path, s.ordinal)"
 )
 # tie-break: product code before tests, outer before inner; ids make the order total
 _TIE_BREAK = "test, length(symbol), id"

@@ -62,7 +62,7 @@ class CodeRanker:
         """
         query = self.engine.read(text)
         ranking = self.engine.score(query)
-        numbers = highest(np.where(allowed, ranking.scores, 0.0), _DEFINITIONS)
+        numbers = ranking.highest(np.where(allowed, ranking.scores, 0.0), _DEFINITIONS)
         by_text, by_path = file_scores(query), self._path_coverage(query)
         cosines = self._vectors.cosines(text) if self._vectors else np.zeros(len(by_text))
         whole = self._whole_files(query, numbers, allowed, by_text, by_path, cosines)
@@ -117,7 +117,7 @@ class CodeRanker:
         chosen = (
             number
             for scores, most in ((by_text, _FILES), (near, _FILES), (by_path, _FILES_BY_PATH))
-            for number in highest(scores * weight, most).tolist()
+            for number in highest(scores * weight, most, query.items.file_order).tolist()
         )
         items = [self._file_items[number] for number in dict.fromkeys(chosen) if not taken[number]]
         return np.array([item for item in items if item >= 0 and allowed[item]], np.int64)

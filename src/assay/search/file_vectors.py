@@ -29,6 +29,7 @@ _OPENING = 200  # characters of a comment
 _LONGEST = 3000  # characters of a description
 _BATCH = 500  # files read at a time
 _STORED = np.float16
+_RELATIONS = arrays.Relations(rows=(("path", "hashes", "vectors"),))
 _HASH = 16  # bytes of a content hash that are kept
 
 
@@ -96,12 +97,11 @@ def _read(path: Path, key: str, dimensions: int) -> dict[tuple[str, bytes], Arra
     """Return the stored vectors by path and content; empty if there are none for this key."""
     try:
         like = _arrays("", [], np.zeros((0, dimensions), np.float32))
-        stored = arrays.read(path, FORMAT, "the vectors of files", like)
+        stored = arrays.read(path, FORMAT, "the vectors of files", like, _RELATIONS)
     except (OSError, UnusableIndex):
         return {}
     paths = arrays.strings_of(stored, "path")
-    same = arrays.key_of(stored, FORMAT) == key and len(paths) == len(stored["hashes"]) == len(stored["vectors"])
-    if not same or stored["vectors"].shape[1:] != (dimensions,):
+    if arrays.key_of(stored, FORMAT) != key:
         return {}
     return {(paths[place], bytes(stored["hashes"][place])): stored["vectors"][place] for place in range(len(paths))}
 

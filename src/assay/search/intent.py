@@ -25,7 +25,7 @@ _REQUEST = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[\w']+")
-_IDENTIFIER = re.compile(r"\w+\(\)|\b[a-z]+[A-Z]\w*|\b[A-Z]\w*[a-z][A-Z]\w*|\b\w+_\w+|\b\w+(?:\.|::)\w+")
+_IDENTIFIER = re.compile(r"\w\(\)|\b[a-z]+[A-Z]\w*|\b[A-Z]\w*[a-z][A-Z]\w*|\b\w+_\w+|\b\w+(?:\.|::)\w+")
 _PERSONAL = word_set("i my me you we our")
 _DOCUMENTS = word_set(
     "guide tutorial documentation docs doc manual changelog release notes upgrade migration migrating install installation "

@@ -12,17 +12,18 @@ import io
 import math
 import mmap
 import threading
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.store.generation import MappedFiles, UnusableIndex
+from assay.store.generation import MappedFiles, OtherVersion, UnusableIndex
 from assay.store.layout import cannot_write
 from assay.system.files import atomic_write, open_regular
 
@@ -166,23 +167,50 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
         raise cannot_write(path.parent, error) from None
 
 
-def read(path: Path, version: int, what: str, like: Mapping[str, Array], mapped: bool = False) -> dict[str, Array]:
-    """Read all arrays, with the names and types of `like`. Raises UnusableIndex on damage.
+class Relations(NamedTuple):
+    """Relations between the arrays of a file: what a reader relies on. `NAME` also stands for the strings of that name."""
 
-    `mapped` ones are not copied into memory, so the file may be replaced meanwhile; damage inside them goes unnoticed.
+    rows: Sequence[Sequence[str]] = ()  # arrays of the same length
+    numbers: Mapping[str, Sequence[str]] = {}  # array → what the numbers in its first columns are positions in
+    optional: Sequence[str] = ()  # arrays in which -1 stands for no number
+    groups: Mapping[str, tuple[str, str]] = {}  # array of offsets → array that it divides, array with a row per group
+    widths: Sequence[str] = ()  # arrays whose number of columns differs from file to file
+
+
+def read(
+    path: Path, version: int, what: str, like: Mapping[str, Array], relations: Relations, mapped: bool = False
+) -> dict[str, Array]:
+    """Read all arrays, with the names and types of `like`. Raises OtherVersion, and UnusableIndex on damage.
+
+    `mapped` ones are not copied into memory, so the file may be replaced meanwhile; their checksums are not compared.
     """
     try:
         arrays = members(path, verify=not mapped)
-        if key_of(arrays, version) is not None:
-            _check_types(arrays, like)
+        is_other = key_of(arrays, version) is None
+        if not is_other:
+            _check_types(arrays, like, relations.widths)
+            _check_relations(arrays, relations)
             return arrays if mapped else {name: array.copy() for name, array in arrays.items()}
-        reason = "of another version"
+        reason = "written by another version of assay"
     except FileNotFoundError:
         raise
     except DAMAGE as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
+        is_other, reason = False, (str(error) or type(error).__name__).splitlines()[0]
     remedy = "Delete it, and it will be made again" if mapped else "Write it again with: assay index"
-    raise UnusableIndex(f"{path}: {what} cannot be used ({reason}). {remedy}")
+    raise (OtherVersion if is_other else UnusableIndex)(f"{path}: {what} cannot be used ({reason}). {remedy}")
+
+
+def read_or_empty(
+    path: Path, version: int, what: str, empty: Mapping[str, Array], relations: Relations
+) -> Mapping[str, Array]:
+    """Read all arrays; `empty` if there is no file or, with a warning, one of another version: answers lack it then."""
+    try:
+        return read(path, version, what, empty, relations)
+    except FileNotFoundError:
+        return empty
+    except OtherVersion as error:
+        warnings.warn(f"{error}; until then, answers lack it", stacklevel=2)
+        return empty
 
 
 def members(path: Path, verify: bool = False) -> dict[str, Array]:
@@ -217,9 +245,41 @@ def _member(memory: memoryview, info: zipfile.ZipInfo, verify: bool) -> Array:
     return array_in(member)
 
 
-def _check_types(arrays: Mapping[str, Array], like: Mapping[str, Array]) -> None:
+def _check_types(arrays: Mapping[str, Array], like: Mapping[str, Array], widths: Sequence[str]) -> None:
     """Raise ValueError unless arrays have the expected names, types and dimensions."""
     if arrays.keys() != like.keys() or any(
-        array.dtype != like[name].dtype or array.ndim != like[name].ndim for name, array in arrays.items()
+        array.dtype != like[name].dtype
+        or array.ndim != like[name].ndim
+        or (array.shape[1:] != like[name].shape[1:] and name not in widths)
+        for name, array in arrays.items()
     ):
         raise ValueError("not the arrays that are written there")
+
+
+def _check_relations(arrays: Mapping[str, Array], relations: Relations) -> None:
+    """Raise ValueError unless all numbers and offsets are in range."""
+
+    def size(name: str) -> int:
+        return len(arrays[name]) if name in arrays else len(arrays[f"{name}_text_starts"]) - 1
+
+    groups = dict(relations.groups)
+    for name in arrays:
+        if name.endswith("_text_starts"):
+            groups[name] = (name.removesuffix("_starts"), name.removesuffix("_text_starts"))
+    for name, (divided, owners) in groups.items():
+        starts = arrays[name]
+        if len(starts) != size(owners) + 1 or not are_offsets(starts, size(divided)):
+            raise ValueError(f"offsets out of range in {name}")
+    for names in relations.rows:
+        if len({size(name) for name in names}) > 1:
+            raise ValueError(f"{' and '.join(names)} of different lengths")
+    for name, columns in relations.numbers.items():
+        least = -1 if name in relations.optional else 0
+        for column, counted in zip(np.atleast_2d(arrays[name].T), columns, strict=False):
+            if len(column) and not (least <= column.min() and column.max() < size(counted)):
+                raise ValueError(f"numbers out of range in {name}")
+
+
+def are_offsets(starts: Array, end: int) -> bool:
+    """Return whether offsets start at 0, never fall and end at `end`."""
+    return bool(len(starts) and starts[0] == 0 and starts[-1] == end and np.all(starts[1:] >= starts[:-1]))

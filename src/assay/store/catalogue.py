@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from assay.core.items import EDGE_NAMES, KINDS, PROVENANCES
 from assay.system.database import check_schema, connect, statements
 
 # Bump when the tables change: an index of another version is rebuilt.
@@ -14,23 +16,50 @@ SCHEMA_VERSION = 3
 
 NAME = "catalogue.db"
 
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+_INTEGER = "typeof({0}) = 'integer' AND {0} BETWEEN"
+# column types: SQL type, and the condition that every value satisfies. SQLite enforces none of them.
+_TYPES = {
+    "NUMBER": ("INTEGER", f"{_INTEGER} 1 AND 2147483647"),
+    "FILE": ("INTEGER", "{0} IN (SELECT number FROM files)"),
+    "SYMBOL": ("INTEGER", "{0} IN (SELECT number FROM symbols)"),
+    "ORDINAL": ("INTEGER", f"{_INTEGER} -1 AND 2147483647"),
+    "COUNT": ("INTEGER", f"{_INTEGER} 0 AND 2147483647"),
+    "FLAG": ("INTEGER", f"{_INTEGER} 0 AND 1"),
+    "SIZE": ("INTEGER", f"{_INTEGER} -1 AND {1 << 53}"),
+    "TIME": ("INTEGER", "typeof({0}) = 'integer'"),
+    "SHARE": ("REAL", "typeof({0}) = 'real' AND {0} BETWEEN 0 AND 1"),
+    "TEXT": ("TEXT", "typeof({0}) = 'text'"),
+    "KIND": ("TEXT", f"{{0}} IN ({_quoted(sorted(KINDS))})"),
+    "EDGE": ("TEXT", f"{{0}} IN ({_quoted(EDGE_NAMES)})"),
+    "PROVENANCE": ("TEXT", f"{{0}} IN ({_quoted(PROVENANCES)})"),
+    "HASH": ("BLOB", "typeof({0}) = 'blob' AND length({0}) = 16"),
+    "FACT": ("TEXT", "typeof({0}) = 'text' AND CASE key WHEN 'seconds' THEN {0} = printf('%.3f', {0})"
+             " WHEN 'indexed_at' THEN {0} GLOB '[0-9]*' AND {0} = printf('%d', {0}) ELSE 1 END"),
+}  # fmt: skip
+_COLUMN = re.compile(rf"(\w+) ({'|'.join(_TYPES)})\b")
+_DECLARED = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value FACT) WITHOUT ROWID;
 CREATE TABLE files (
-    number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, language TEXT, size INTEGER, mtime INTEGER, hash BLOB, test INTEGER,
-    lines INTEGER, errors INTEGER, note TEXT, resolved INTEGER, candidates INTEGER, external INTEGER, unresolved INTEGER, everyday INTEGER
+    number NUMBER PRIMARY KEY, path TEXT NOT NULL UNIQUE, language TEXT, size SIZE, mtime TIME, hash HASH, test FLAG,
+    lines COUNT, errors COUNT, note TEXT, resolved COUNT, candidates COUNT, external COUNT, unresolved COUNT, everyday COUNT
 );
 CREATE TABLE symbols (
-    number INTEGER PRIMARY KEY, file INTEGER NOT NULL, ordinal INTEGER NOT NULL, id TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
-    symbol TEXT NOT NULL, nth INTEGER, owner TEXT, kin TEXT, start INTEGER, end INTEGER, test INTEGER,
+    number NUMBER PRIMARY KEY, file FILE NOT NULL, ordinal ORDINAL NOT NULL, id TEXT NOT NULL, name TEXT NOT NULL, kind KIND NOT NULL,
+    symbol TEXT NOT NULL, nth COUNT, owner TEXT, kin TEXT, start COUNT, end COUNT, test FLAG,
     lower TEXT NOT NULL
 );
-CREATE TABLE texts (number INTEGER PRIMARY KEY, signature TEXT, doc TEXT, identifiers TEXT, literals TEXT);
-CREATE TABLE externals (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE skipped (path TEXT PRIMARY KEY, reason TEXT, problem INTEGER, size INTEGER, mtime INTEGER) WITHOUT ROWID;
-CREATE TABLE configs (path TEXT PRIMARY KEY, size INTEGER, mtime INTEGER, text TEXT) WITHOUT ROWID;
-CREATE TABLE imported (source TEXT, target TEXT, type TEXT, provenance TEXT, confidence REAL, line INTEGER, path TEXT, hash BLOB);
+CREATE TABLE texts (number SYMBOL PRIMARY KEY, signature TEXT, doc TEXT, identifiers TEXT, literals TEXT);
+CREATE TABLE externals (number NUMBER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE skipped (path TEXT PRIMARY KEY, reason TEXT, problem FLAG, size SIZE, mtime TIME) WITHOUT ROWID;
+CREATE TABLE configs (path TEXT PRIMARY KEY, size SIZE, mtime TIME, text TEXT) WITHOUT ROWID;
+CREATE TABLE imported (source TEXT, target TEXT, type EDGE, provenance PROVENANCE, confidence SHARE, line COUNT, path TEXT, hash HASH);
 """
+_SCHEMA = _COLUMN.sub(lambda column: f"{column[1]} {_TYPES[column[2]][0]}", _DECLARED)
 # created after the rows: sorting once is cheaper than inserting in order
 _INDEXES = """
 CREATE UNIQUE INDEX symbols_id ON symbols (id);
@@ -128,6 +157,21 @@ class Catalogue:
             connection.close()
             raise
         return cls(connection)
+
+    def verify(self) -> None:
+        """Raise DatabaseError unless every value is as declared."""
+        result = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if result != "ok":
+            raise sqlite3.DatabaseError(" ".join(result.split()))
+        for table in statements(_DECLARED):
+            name = table.split()[2]
+            conditions = (
+                (column[1], _TYPES[column[2]][1].format(f'"{column[1]}"')) for column in _COLUMN.finditer(table)
+            )
+            wrong = " ".join(f"WHEN ({condition}) IS NOT TRUE THEN '{column}'" for column, condition in conditions)
+            query = f"SELECT CASE {wrong} END AS wrong FROM {name} WHERE wrong IS NOT NULL LIMIT 1"
+            for (column,) in self.connection.execute(query):
+                raise sqlite3.DatabaseError(f"{name}.{column}: not a possible value")
 
     def finish(self, path: Path) -> None:
         """Commit, close, and record the size of the file, so that truncation is detected."""

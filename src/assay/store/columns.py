@@ -1,4 +1,4 @@
-"""Per-item columns that ranking needs, by item number: file, kind, test flag. Memory-mapped when read."""
+"""Per-item columns that ranking needs, by item number: file, place in it, kind, test flag. Memory-mapped when read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assay.store.generation import MappedFiles
 NAME = "columns.npy"
 
 KIND_NAMES = ("", *sorted(KINDS))  # by stored code; the first marks unused numbers
-DTYPE = np.dtype([("file", "<i4"), ("kind", "u1"), ("test", "?")])
+DTYPE = np.dtype([("file", "<i4"), ("ordinal", "<i4"), ("kind", "u1"), ("test", "?")])
 
 _CODES = {name: code for code, name in enumerate(KIND_NAMES)}
 _NUMBERED = np.dtype([("number", "<i4"), *((name, DTYPE[name]) for name in DTYPE.names or ())])
@@ -25,7 +25,7 @@ _NUMBERED = np.dtype([("number", "<i4"), *((name, DTYPE[name]) for name in DTYPE
 
 def describe_symbols(symbols: Iterable[SymbolRow]) -> Array:
     """Return the column rows of symbols, each with its item number."""
-    return np.array([(row.number, row.file, _CODES[row.kind], row.test) for row in symbols], _NUMBERED)
+    return np.array([(row.number, row.file, row.ordinal, _CODES[row.kind], row.test) for row in symbols], _NUMBERED)
 
 
 class Columns:
@@ -72,10 +72,19 @@ class Columns:
     def digest(self) -> str:
         return f"{len(self._rows)} {zlib.crc32(self._rows.view('u1').data):08x}"
 
-    @property
-    def is_consistent(self) -> bool:
-        """True if all kinds and file numbers are valid."""
-        return bool(np.all(self._rows["kind"] < len(KIND_NAMES)) and np.all(self._rows["file"] >= 0))
+    def are_of(self, numbers: Array, files: Array, tests: Array) -> bool:
+        """Return whether exactly these items have a kind, and the files and test flags are theirs; any ordinals will do."""
+        if np.any(numbers >= len(self)):
+            return False
+        expected = np.zeros(len(self), DTYPE)
+        expected["file"][numbers], expected["test"][numbers], expected["kind"][numbers] = files, tests, 1
+        kinds = self._rows["kind"]
+        return (
+            np.array_equal(kinds > 0, expected["kind"] > 0)
+            and bool(np.all(kinds < len(KIND_NAMES)))
+            and np.array_equal(self._rows["file"], expected["file"])
+            and np.array_equal(self._rows["test"], expected["test"])
+        )
 
     def __len__(self) -> int:
         """Highest item number ever used, plus one."""
@@ -85,6 +94,11 @@ class Columns:
     def file(self) -> Array:
         """File number of each item; 0 for unused numbers."""
         return np.ascontiguousarray(self._rows["file"])
+
+    @cached_property
+    def ordinal(self) -> Array:
+        """Position of each item in its file; -1 for the file itself."""
+        return np.ascontiguousarray(self._rows["ordinal"])
 
     @cached_property
     def kind(self) -> Array:

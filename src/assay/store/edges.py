@@ -30,6 +30,7 @@ DTYPE = np.dtype(
     ]
 )
 
+_MOST = (1 << 31) - 1
 _ROW = f"V{DTYPE.itemsize}"  # an edge as one value: numpy moves it ten times as fast as its fields
 
 
@@ -123,16 +124,27 @@ class Edges:
     def digest(self) -> str:
         return _digest(self.all, self._order)
 
-    def is_consistent(self, items: int) -> bool:
-        """Return whether all numbers are in range for `items` items."""
+    def is_consistent(self, exists: Array, externals: Array, files: Array) -> bool:
+        """Return whether the edges are sorted and all of their numbers exist: items (a flag by number), externals, files."""
         edges, order = self.all, self._order
-        return len(order) == len(edges) and all(
-            bool(np.all((numbers >= low) & (numbers < high)))
+        if len(order) != len(edges) or not all(
+            bool(np.all((numbers >= low) & (numbers <= high)))
             for numbers, low, high in (
-                (edges["source"], 0, items), (edges["target"], -(1 << 31), items), (edges["type"], 0, len(EDGE_NAMES)),
-                (edges["provenance"], 0, len(PROVENANCES)), (order, 0, len(edges)),
+                (edges["source"], 0, len(exists) - 1), (edges["target"], -_MOST, len(exists) - 1), (edges["type"], 0, len(EDGE_NAMES) - 1),
+                (edges["provenance"], 0, len(PROVENANCES) - 1), (edges["confidence"], 0, 1), (edges["line"], 0, _MOST),
+                (edges["file"], -_MOST, _MOST), (order, 0, len(edges) - 1),
             )
-        )  # fmt: skip
+        ):  # fmt: skip
+            return False
+        keys, targets, outside = _keys(edges), self._targets, edges["target"] < 0
+        return bool(
+            np.all(keys[1:] >= keys[:-1])
+            and np.all(targets[1:] >= targets[:-1])
+            and np.all(exists[edges["source"]])
+            and np.all(exists[edges["target"][~outside]])
+            and np.all(np.isin(-edges["target"][outside], externals))
+            and np.all(np.isin(np.abs(edges["file"]), files))
+        )
 
     @property
     def by_target(self) -> Array:

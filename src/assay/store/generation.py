@@ -38,6 +38,10 @@ class UnusableIndex(AssayError):
     """The index is damaged or of another version."""
 
 
+class OtherVersion(UnusableIndex):
+    """A file was written by another version of assay."""
+
+
 class Generation:
     """One generation of a repository's index."""
 
@@ -65,12 +69,8 @@ class Generation:
 
     @classmethod
     def verified(cls, root: Path, home: Home, folder: Path) -> Generation:
-        """Open a folder that is not in use yet, with every check. Raises UnusableIndex, FileNotFoundError."""
-        generation = cls._open(root, home, folder, "It cannot be used")
-        if damage := generation.damage():
-            generation.close()
-            raise UnusableIndex(f"{folder}: the index is damaged ({damage})")
-        return generation
+        """Open a folder that is not in use yet. Raises UnusableIndex, FileNotFoundError."""
+        return cls._open(root, home, folder, "It cannot be used")
 
     @classmethod
     def _open(cls, root: Path, home: Home, folder: Path, hint: str) -> Generation:
@@ -91,31 +91,20 @@ class Generation:
         except sqlite3.DatabaseError as error:
             raise UnusableIndex(f"{path}: the index is damaged ({error}). {hint}") from None
         try:
-            meta = _meta(opened, path, files[catalogue.NAME].st_size, hint)
+            _check_meta(opened, path, files[catalogue.NAME].st_size, hint)
             generation = cls(root, folder, opened, map_arrays(folder, files, hint), hint, sealed)
             if not sealed:  # sealed content needs no verification
-                generation._check(meta)
+                generation._verify()
         except BaseException:
             opened.close()
             raise
         return generation
 
-    def _check(self, meta: dict[str, str]) -> None:
-        """Verify the arrays against their stored digests and against each other.
+    def _verify(self) -> None:
+        from assay.store.verify import damage
 
-        The digests alone prove nothing: whoever wrote the arrays could write them, too.
-        """
-        for name, arrays in (("edges", self.edges), ("words", self.postings), ("columns", self.columns)):
-            if arrays.digest != meta.get(name, ""):
-                raise UnusableIndex(f"{self.folder}: the index is damaged ({name}: wrong checksum). {self._hint}")
-
-        if not (
-            self.columns.is_consistent
-            and self.postings.is_consistent
-            and self.edges.is_consistent(len(self.columns))
-            and len(self.postings.lengths) <= len(self.columns)
-        ):
-            raise UnusableIndex(f"{self.folder}: the index is damaged (numbers out of range). {self._hint}")
+        if problem := damage(self):
+            raise UnusableIndex(f"{self.folder}: the index is damaged ({problem}). {self._hint}")
 
     @cached_property
     def edges(self) -> Edges:
@@ -143,16 +132,6 @@ class Generation:
         except Exception as error:  # numpy parses headers as Python, so damage can raise nearly anything
             raise _damage_error(self.folder, error, self._hint) from None
 
-    def damage(self) -> str:
-        """Return what is wrong with the catalogue, or an empty string. Sealed generations are not checked."""
-        if self.sealed:
-            return ""
-        try:
-            result = self.catalogue.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        except sqlite3.DatabaseError as error:
-            return str(error)
-        return "" if result == "ok" else str(result)
-
     def close(self) -> None:
         self.catalogue.close()
 
@@ -175,8 +154,8 @@ class Generation:
         return self.folder.parent.parent
 
 
-def _meta(opened: Catalogue, path: Path, size: int, hint: str) -> dict[str, str]:
-    """Read the metadata of a catalogue; raises UnusableIndex if it is truncated or of another version."""
+def _check_meta(opened: Catalogue, path: Path, size: int, hint: str) -> None:
+    """Raise UnusableIndex if a catalogue is truncated or of another version."""
     try:
         meta = opened.meta()
     except sqlite3.DatabaseError as error:
@@ -187,7 +166,6 @@ def _meta(opened: Catalogue, path: Path, size: int, hint: str) -> dict[str, str]
         )
     if meta.get("catalogue_bytes") != f"{size:012d}":
         raise UnusableIndex(f"{path}: the index is truncated. {hint}")
-    return meta
 
 
 def map_arrays(folder: Path, files: Iterable[str], hint: str = "") -> MappedFiles:

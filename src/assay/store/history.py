@@ -25,7 +25,17 @@ from assay.store.index import Index
 
 NAME = "history.npz"
 FORMAT = 2  # file format version
+_WHAT = "the history"  # in messages
 HALF_LIFE = 365 * 86400  # seconds after which a co-change counts half: last year's design is less relevant
+_RELATIONS = arrays.Relations(
+    rows=(("times", "ids", "sizes", "lengths", "authors", "subject"), ("commits", "counts"), ("path", "later")),
+    numbers={
+        "authors": ["author"], "commits": ["times"], "files": ["path"], "names": ["path", "name"], "later": ["path"],
+    },
+    optional=("later",),
+    widths=("ids",),
+    groups={"file_starts": ("files", "times"), "name_starts": ("names", "times"), "term_starts": ("commits", "term")},
+)  # fmt: skip
 UNPAIRED = 1.0  # pseudo-commit in the denominator: changing together once is not a pattern
 
 
@@ -65,7 +75,7 @@ def key_of(path: Path) -> str | None:
 
 
 def _load(path: Path) -> dict[str, Array]:
-    return arrays.read(path, FORMAT, "the history", _empty_arrays())
+    return arrays.read(path, FORMAT, _WHAT, _empty_arrays(), _RELATIONS)
 
 
 @cache
@@ -144,11 +154,8 @@ class CommitLog:
 
     @classmethod
     def open(cls, generation: Generation) -> CommitLog:
-        """Open the history of a repository; empty if there is none."""
-        try:
-            return cls(generation, _load(generation.home / NAME))
-        except FileNotFoundError:
-            return cls(generation, _empty_arrays())
+        """Open the history of a repository; empty if there is none that this version reads."""
+        return cls(generation, arrays.read_or_empty(generation.home / NAME, FORMAT, _WHAT, _empty_arrays(), _RELATIONS))
 
     def __len__(self) -> int:
         return len(self.arrays["times"])

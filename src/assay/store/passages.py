@@ -24,6 +24,11 @@ from assay.store.generation import UnusableIndex
 from assay.text.terms import terms
 
 FORMAT = 1  # file format version
+_RELATIONS = arrays.Relations(  # of all but the postings, which `PassageTable` checks when it reads them
+    rows=(("documents", "places", "lengths", "heading", "id", "text"), ("path", "language")),
+    numbers={"documents": ["path"]},
+    widths=("counts",),
+)
 FIELDS = ("heading", "path", "text")
 _HEADING, _TEXT = FIELDS.index("heading"), FIELDS.index("text")
 _MAX_COUNT = 255  # stored term frequency
@@ -95,7 +100,7 @@ def key_at(path: Path) -> str | None:
 
 
 def _load(path: Path) -> dict[str, Array]:
-    return arrays.read(path, FORMAT, "the index of passages", _empty_arrays(), mapped=True)
+    return arrays.read(path, FORMAT, "the index of passages", _empty_arrays(), _RELATIONS, mapped=True)
 
 
 def _ids(documents: Sequence[ChunkedDocument], chunker: str) -> list[str]:

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from assay.store.arrays import Array, array_of, concatenated_postings, offsets
+from assay.store.arrays import Array, are_offsets, array_of, concatenated_postings, offsets
 from assay.store.generation import MappedFiles
 
 FIELDS = ("name", "qualifier", "path", "signature", "doc", "identifiers", "literals")
@@ -115,15 +115,22 @@ class Segment:
     def digest(self) -> str:
         return _digest(self._arrays)
 
-    @property
-    def is_consistent(self) -> bool:
-        """True if all offsets and item numbers are in range."""
-        if len(self._starts) == 0 or len(self._items) != len(self._counts):
+    def is_consistent(self, exists: Array) -> bool:
+        """Return whether all offsets are in range and all items exist, by a flag for each number."""
+        text, starts, items = self._arrays[0], self._starts, self._items
+        if len(starts) == 0 or len(items) != len(self._counts) or len(self.lengths) > len(exists):
+            return False
+        try:
+            bytes(text).decode()
+        except UnicodeDecodeError:
             return False
         return (
-            _are_offsets(self._starts["text"], len(self._text))
-            and _are_offsets(self._starts["row"], len(self._items))
-            and bool(np.all((self._items >= 0) & (self._items < len(self.lengths))))
+            starts["text"][0] == 0
+            and np.array_equal(starts["text"][1:], np.flatnonzero(text == ord("\n")) + 1)
+            and (len(text) == 0 or text[-1] == ord("\n"))
+            and are_offsets(starts["row"], len(items))
+            and bool(np.all((items >= 0) & (items < len(self.lengths))))
+            and bool(np.all(exists[items]) and np.all(exists[np.flatnonzero(self.lengths.any(axis=1))]))
         )
 
     def __len__(self) -> int:
@@ -280,11 +287,6 @@ class Postings:
     def terms_like(self, prefix: str) -> list[str]:
         """Return the terms with a prefix."""
         return sorted({term for segment in self._segments for term in segment.terms_like(prefix)})
-
-
-def _are_offsets(starts: Array, end: int) -> bool:
-    """Return whether offsets start at 0, never fall and end at `end`."""
-    return bool(starts[0] == 0 and starts[-1] == end and np.all(starts[1:] >= starts[:-1]))
 
 
 def _as_rows(counts: Array) -> Array:

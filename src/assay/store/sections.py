@@ -26,6 +26,15 @@ from assay.store.index import Index
 
 NAME = layout.SECTIONS
 FORMAT = 3  # file format version
+_WHAT = "the index of documents"  # in messages
+_RELATIONS = arrays.Relations(
+    rows=(
+        ("documents", "lines", "lengths", "heading"), ("sizes", "mtimes", "hashes", "path", "problem"), ("sections", "counts"),
+        ("names", "marked"),
+    ),
+    numbers={"documents": ["sizes"], "sections": ["documents"], "names": ["name"]},
+    groups={"term_starts": ("sections", "term"), "name_starts": ("names", "documents")},
+)  # fmt: skip
 MOST_NAMESAKES = 8  # a name with more definitions is too ambiguous to count
 _MAX_ROWS = 200  # definitions considered for a qualified name
 _UNREAD = bytes(16)  # content hash of an unreadable document
@@ -116,7 +125,7 @@ def set_times(path: Path, times: Mapping[str, tuple[int, int]], indexed_at: int)
 
 
 def _load(path: Path) -> dict[str, Array]:
-    return arrays.read(path, FORMAT, "the index of documents", _empty_arrays())
+    return arrays.read(path, FORMAT, _WHAT, _empty_arrays(), _RELATIONS)
 
 
 @cache
@@ -187,11 +196,8 @@ class SectionTable:
 
     @classmethod
     def open(cls, generation: Generation) -> SectionTable:
-        """Open the sections of a repository; empty if no documents were indexed."""
-        try:
-            return cls(generation, _load(generation.home / NAME))
-        except FileNotFoundError:
-            return cls(generation, _empty_arrays())
+        """Open the sections of a repository; empty if there are none that this version reads."""
+        return cls(generation, arrays.read_or_empty(generation.home / NAME, FORMAT, _WHAT, _empty_arrays(), _RELATIONS))
 
     def __len__(self) -> int:
         return len(self.arrays["documents"])
@@ -219,7 +225,8 @@ class SectionTable:
     def _look_up(self, name: str) -> tuple[int, ...]:
         *qualifiers, last = name.split(".")
         rows = self._generation.catalogue.connection.execute(
-            "SELECT s.number, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file WHERE s.name = ? AND s.ordinal >= 0 LIMIT ?",
+            "SELECT s.number, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file "
+            "WHERE s.name = ? AND s.ordinal >= 0 ORDER BY s.id LIMIT ?",
             (last, _MAX_ROWS if qualifiers else MOST_NAMESAKES + 1),
         ).fetchall()
         if qualifiers and len(rows) > 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from assay.store.caches import DiskCache
 NAME = "vectors.db"
 MOST_BYTES = 4_000_000_000  # of all vectors; beyond it the least recently used go
 UNUSED_DAYS = 60
+MOST_STATES = 8  # trained tables: a sweep over chunk sizes has one for each
 
 _STATEMENTS = (
     "PRAGMA synchronous=NORMAL",  # vectors may have cost money, so they must survive a power cut
@@ -59,18 +60,23 @@ class VectorStore(DiskCache):
             [(number, text, data, zlib.crc32(data, zlib.crc32(text))) for text, data in rows],
         )
 
-    def states(self, kind: str) -> list[bytes]:
-        """Return the trained states of models with a name prefix, newest first."""
+    def state(self, model: str) -> bytes | None:
+        """Return the newest trained state whose model's name begins so; None without one, or with a damaged one."""
         query = "SELECT state, sum FROM models WHERE substr(name, 1, ?) = ? AND state IS NOT NULL ORDER BY number DESC"
-        return [state for state, total in self.read(query, (len(kind), kind)) if zlib.crc32(state) == total]
+        for state, total in self.read(f"{query} LIMIT 1", (len(model), model)):
+            return state if zlib.crc32(state) == total else None
+        return None
 
     def keep_state(self, model: str, state: bytes) -> None:
+        """Store a trained state; of all, the MOST_STATES newest are kept."""
         self._number(model, new=True)
         self.write("UPDATE models SET state = ?, sum = ? WHERE name = ?", [(state, zlib.crc32(state), model)])
+        newest = "SELECT number FROM models WHERE state IS NOT NULL ORDER BY number DESC LIMIT ?"
+        self.write(f"DELETE FROM models WHERE state IS NOT NULL AND number NOT IN ({newest})", [(MOST_STATES,)])
+        self.sweep()
 
-    def sweep(self, unneeded: Iterable[str] = ()) -> None:
-        """Drop unneeded models, models unused for UNUSED_DAYS, and the oldest beyond MOST_BYTES, with their vectors."""
-        self.write("DELETE FROM models WHERE name = ?", [(name,) for name in unneeded])
+    def sweep(self) -> None:
+        """Drop models unused for UNUSED_DAYS and the oldest beyond MOST_BYTES, with their vectors."""
         self.write("DELETE FROM models WHERE day < ?", [(self._today - UNUSED_DAYS,)])
         sizes = self.read(
             "SELECT m.number, coalesce((SELECT sum(length(vector)) FROM vectors WHERE model = m.number), 0) FROM models m "

@@ -53,7 +53,7 @@ def _central_types(query: QueryContext) -> CentralTypes:
         hits[rows] += 1
         first[rows] = place
     precision = hits / np.maximum(query.index.postings.lengths[types, NAME], 1)
-    chosen = highest(precision**2 * (1 + query.graph.uses[types]), _CONSIDERED)
+    chosen = highest(precision**2 * (1 + query.graph.uses[types]), _CONSIDERED, query.items.order[types])
     types, precision, first = types[chosen], precision[chosen], first[chosen]
     users = _user_files(query, types)
     in_task = set(task_terms)
@@ -85,7 +85,10 @@ def _user_files(query: QueryContext, types: Ints) -> Ints:
 
 def _candidates(query: QueryContext) -> list[int]:
     central = central_types(query)
-    return [int(number) for number in central.numbers[highest(central.scores, _CANDIDATES)]]
+    return [
+        int(number)
+        for number in central.numbers[highest(central.scores, _CANDIDATES, query.items.order[central.numbers])]
+    ]
 
 
 CENTRAL = Signal(

@@ -57,7 +57,7 @@ CANDIDATES = Signal(
     "matching documentation sections mention it most",
     weights={"channels.documents": ()},
     reads=PARSING,
-    generate=lambda query: highest(_mentioned(query) * query.items.is_symbol, _CANDIDATES).tolist(),
+    generate=lambda query: query.items.highest(_mentioned(query) * query.items.is_symbol, _CANDIDATES).tolist(),
 )
 DOCUMENTS = Signal(
     "documents",

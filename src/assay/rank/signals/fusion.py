@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.rank.arrays import Floats, line
+from assay.rank.arrays import Floats, Ints, line
 from assay.rank.signals.signal import Signal, Stage
 
 if TYPE_CHECKING:
@@ -40,9 +40,12 @@ def fused_scores(channels: Mapping[str, Channel]) -> dict[int, float]:
     return {number: math.fsum(contributions) for number, contributions in scores.items()}
 
 
-def fuse(channels: Mapping[str, Channel], limit: int | None = None) -> list[tuple[int, float]]:
-    """Return (item number, fused score), best first, ties by number."""
-    return sorted(fused_scores(channels).items(), key=lambda item: (-item[1], item[0]))[:limit]
+def fuse(
+    channels: Mapping[str, Channel], limit: int | None = None, order: Ints | None = None
+) -> list[tuple[int, float]]:
+    """Return (item number, fused score), best first, ties by `order` or by number."""
+    ranked = fused_scores(channels).items()
+    return sorted(ranked, key=lambda item: (-item[1], item[0] if order is None else order[item[0]]))[:limit]
 
 
 def _gain(query: QueryContext, ranking: Ranking) -> Floats:

@@ -76,7 +76,9 @@ CANDIDATES = Signal(
     "commits with matching messages changed it, often",
     weights={"channels.history": ()},
     reads=PARSING,
-    generate=lambda query: highest(query.items.by_item(_touched(query)) * query.items.is_symbol, _CANDIDATES).tolist(),
+    generate=lambda query: query.items.highest(
+        query.items.by_item(_touched(query)) * query.items.is_symbol, _CANDIDATES
+    ).tolist(),
 )
 TOUCHED = Signal(
     "touched",

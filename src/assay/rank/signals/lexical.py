@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.rank.arrays import Floats, highest, line
+from assay.rank.arrays import Floats, line
 from assay.rank.profile import Profile
 from assay.rank.signals.signal import Signal, Stage
 from assay.store.postings import NAME, Postings
@@ -191,7 +191,7 @@ def _clause_candidates(query: QueryContext) -> list[int]:
     if len(clauses) < 2:
         return []
     weights, product = query.resources.term_weights, query.items.is_product_symbol
-    lists = [highest(weights.scores(clause) * product, _CLAUSE_CANDIDATES).tolist() for clause in clauses]
+    lists = [query.items.highest(weights.scores(clause) * product, _CLAUSE_CANDIDATES).tolist() for clause in clauses]
     return list(dict.fromkeys(number for numbers in zip_longest(*lists) for number in numbers if number is not None))
 
 
@@ -205,7 +205,7 @@ CANDIDATES = Signal(
     "matched by its text (BM25F)",
     weights={"channels.lexical": ()},
     reads=_BM25F,
-    generate=lambda query: highest(query.lexical.score, _CANDIDATES).tolist(),
+    generate=lambda query: query.items.highest(query.lexical.score, _CANDIDATES).tolist(),
 )
 CLAUSES = Signal(
     "clauses",

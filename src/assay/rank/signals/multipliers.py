@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.rank.arrays import Floats, highest, line, share_of_best, sum_by_index
+from assay.rank.arrays import Floats, descending, line, share_of_best, sum_by_index
 from assay.rank.signals.signal import Signal, Stage
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _REORDERED = 10  # top items that are reordered by direct evidence
 def _folder(query: QueryContext, ranking: Ranking) -> Floats:
     """Return multipliers by the share of the top items' scores that is in the same folder."""
     items = query.items
-    best = highest(ranking.scores, _FOLDER_ITEMS)
+    best = ranking.highest(ranking.scores, _FOLDER_ITEMS)
     mass = sum_by_index(items.folders[best], ranking.scores[best], len(items.file_folders))
     return np.asarray(line(share_of_best(mass), query.profile.folder, 1)[items.folders])
 
@@ -38,7 +38,7 @@ def _ranker(query: QueryContext, ranking: Ranking) -> Floats:
 def _repeated(query: QueryContext, ranking: Ranking) -> Floats:
     """Return penalties for repeated names among the top items: overloads in a file, namesakes in other files."""
     penalty = np.ones(query.items.size)
-    best = highest(ranking.scores, _REPEAT_ITEMS).tolist()
+    best = ranking.highest(ranking.scores, _REPEAT_ITEMS).tolist()
     symbols = query.index.symbols_of(best)
     overload, namesake = query.profile.overload, query.profile.namesake
     seen: Counter[tuple[int, str]] = Counter()  # file and name; file 0 for any
@@ -53,13 +53,13 @@ def _repeated(query: QueryContext, ranking: Ranking) -> Floats:
 def _reorder(query: QueryContext, ranking: Ranking) -> Floats:
     """Return multipliers that reorder the top items by direct evidence, reassigning their scores."""
     multiplier = np.ones(len(ranking.scores))
-    first = highest(ranking.scores, _REORDERED)
+    first = ranking.highest(ranking.scores, _REORDERED)
     before, evidence = ranking.scores[first], ranking.direct[first]
     if "direct_hits" in ranking.additions:
         evidence += ranking.additions["direct_hits"][first]
     if "name" in ranking.factors:
         evidence *= ranking.factors["name"][first]
-    order = np.argsort(-before * (1 + query.profile.reorder * share_of_best(evidence)), kind="stable")
+    order = np.argsort(descending(before * (1 + query.profile.reorder * share_of_best(evidence))), kind="stable")
     multiplier[first[order]] = before / before[order]
     return multiplier
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from assay.rank.ranking import Ranking
 
 
-_INNERMOST_AT_LINE = "ordinal >= 0 AND start <= ? AND end >= ? ORDER BY end - start, number"
-_NEAREST_NAMED = "ordinal >= 0 AND name = ? ORDER BY abs(start - ?), number"
+_INNERMOST_AT_LINE = "ordinal >= 0 AND start <= ? AND end >= ? ORDER BY end - start, ordinal"
+_NEAREST_NAMED = "ordinal >= 0 AND name = ? ORDER BY abs(start - ?), ordinal"
 _FILE_ITEM = "ordinal = -1"
 
 

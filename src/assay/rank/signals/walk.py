@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.core.items import TYPE_KINDS
-from assay.rank.arrays import Floats, Ints, highest, share_of_best
+from assay.rank.arrays import Floats, Ints, share_of_best
 from assay.rank.noise import noise_reasons
 from assay.rank.ranking import WalkResult
 from assay.rank.recency import UNKNOWN
@@ -46,9 +46,8 @@ CANDIDATES = 40  # candidates taken from the fused channels
 FIRST, LAST = 1.0, 0.4  # weights of the first and the last seed
 
 
-def from_scores(scores: Floats, count: int) -> Floats:
+def from_scores(scores: Floats, best: Ints) -> Floats:
     """Return seed weights of the best items: the square of their scores."""
-    best = highest(scores, count)
     seeds = np.zeros(len(scores))
     seeds[best] = scores[best] ** 2
     return seeds
@@ -82,25 +81,25 @@ def largest_folder_first(candidates: Sequence[int], folders: Ints) -> list[int]:
 
 
 def _best_scores(query: QueryContext, ranking: Ranking) -> Floats:
-    return from_scores(ranking.scores, query.profile.seeds(query.items.size))
+    return from_scores(ranking.scores, ranking.highest(ranking.scores, query.profile.seeds(query.items.count)))
 
 
 def _fused_candidates(query: QueryContext, ranking: Ranking) -> Floats:
     """Seed as in seed 003: fused candidates, implementors, no noise, types and the largest folder first."""
     profile, size = query.profile, query.items.size
-    candidates = [number for number, _ in fuse(ranking.channels, CANDIDATES)]
+    candidates = [number for number, _ in fuse(ranking.channels, CANDIDATES, query.items.order)]
     if profile.implementors:
         implementors = query.graph.sources(np.array(candidates, dtype=np.int64), "implements")
         candidates += [number for number in implementors.tolist() if number not in candidates]
     if profile.noise:
         ranking.noise |= noise_reasons(query.index.numbered(candidates), query.task.about_tests)
         candidates = [number for number in candidates if number not in ranking.noise]
-    if profile.dense and size > profile.dense:
+    if profile.dense and query.items.count > profile.dense:
         items = query.index.numbered(candidates)
         candidates = types_first(candidates, {number: item.kind for number, item in items.items()})
     if profile.focused:
         candidates = largest_folder_first(candidates, query.items.folders)
-    seeds = by_rank(candidates, size, profile.seeds(size))
+    seeds = by_rank(candidates, size, profile.seeds(query.items.count))
     if profile.path_seeds:
         under_paths = path_context(query.index, query.task.task, query.task.keywords)
         seeds[under_paths] = np.maximum(seeds[under_paths], profile.path_seeds)

@@ -62,7 +62,6 @@ class EmbedderRequest:
     root: Path
     key_variable: str
     known: EmbedderInfo | None
-    before: str | None
 
 
 def embedder(
@@ -72,43 +71,34 @@ def embedder(
     root: Path | None = None,
     key_variable: str = "",
     known: EmbedderInfo | None = None,
-    before: str | None = None,
 ) -> Embedder:
     """Create the embedder that a spec names. Raises AssayError for an unknown spec.
 
     `lsa` is trained on `corpus` and saved in `store`; paths are relative to `root`; `key_variable` names the
-    environment variable with a server's key. With `known`, the corpus is not read. `before` restricts reuse to the
-    trained table of that name: results for one chunker must not depend on another's.
+    environment variable with a server's key. With `known`, the corpus is not read.
     """
     kind, _, argument = spec.strip().partition(":")
     make = _FACTORIES.get(kind)
     if make is None:
         raise AssayError(f"unknown embedder '{spec}'. {EMBEDDER_HELP}")
-    return make(EmbedderRequest(argument, corpus, store, root or Path.cwd(), key_variable, known, before))
+    return make(EmbedderRequest(argument, corpus, store, root or Path.cwd(), key_variable, known))
 
 
 def _lsa(request: EmbedderRequest) -> Embedder:
-    """Return the stored table if it fits the corpus; otherwise train and store a new one."""
+    """Return the table of the corpus, stored or newly trained: an embedder of other texts never answers for these."""
     from assay.search.embed import lsa
 
     _require_no_argument("lsa", request)
     store = request.store if request.store is not None else VectorStore(None)
-    outdated = []
-    for state in store.states(request.known.name if request.known else "lsa:"):
+    state = store.state(request.known.name if request.known else lsa.corpus_name(request.corpus))
+    if state is not None:
         try:
-            trained = lsa.deserialize(state)
+            return lsa.deserialize(state)
         except DAMAGE:
-            continue
-        if request.known or (request.before in (None, trained.name) and trained.fits(request.corpus)):
-            return trained
-        outdated.append(trained.name)
+            pass  # trained again
     trained = lsa.train(request.corpus)
     store.keep_state(trained.name, trained.stored())
-    store.sweep(outdated[KEPT_TABLES - 1 :])
     return trained
-
-
-KEPT_TABLES = 8  # lsa tables kept: a sweep over chunk sizes has one for each
 
 
 def _words(request: EmbedderRequest) -> Embedder:

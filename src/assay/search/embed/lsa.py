@@ -99,9 +99,8 @@ DIMENSIONS = 200  # Cranfield: 150 to 250 rank alike, 100 and 400 worse
 FEWEST, TEXTS_EACH = 32, 4
 MOST_TEXTS = 10_000  # bounds training time: larger corpora are sampled evenly
 MOST_TERMS = 30_000  # the most frequent ones
-KEPT = 0.8  # a table is reused while this share of its texts remains and the corpus has not outgrown it
 
-_VERSION = 4
+_VERSION = 5
 _MIN_RELATIVE_STRENGTH = 1e-12  # relative to the largest; weaker directions are noise
 _OVERSAMPLING = 20  # extra columns that sharpen the random projection
 _POWER_ITERATIONS = 3  # on the sample, then one on all texts; EXPERIMENTS.md compares 2 to 6
@@ -112,15 +111,15 @@ _BATCH = 2_000
 
 @dataclass(frozen=True)
 class Lsa:
-    """A trained table: an idf-weighted vector for each term. `texts` are short hashes of the training texts."""
+    """A trained table: an idf-weighted vector for each term. `corpus` is the name of the training texts."""
 
     vocabulary: tuple[str, ...]
     table: NDArray[np.float16]
-    texts: NDArray[np.uint64]
+    corpus: str
 
-    @cached_property
+    @property
     def name(self) -> str:
-        return f"lsa:{_VERSION}:{self.dimensions}:{blake2b(self.texts.tobytes(), digest_size=8).hexdigest()}"
+        return f"{self.corpus}{self.dimensions}"
 
     @property
     def dimensions(self) -> int:
@@ -144,25 +143,29 @@ class Lsa:
         columns = np.flatnonzero(rows >= 0)
         return unit(damped(counted).select_columns(columns) @ self.table[rows[columns]].astype(np.float32))
 
-    def fits(self, texts: Sequence[str]) -> bool:
-        """Return whether these texts are still mostly the training texts."""
-        trained, current = set(self.texts.tolist()), set(_hashes(texts).tolist())
-        return len(trained & current) >= KEPT * max(len(trained), min(len(current), MOST_TEXTS), 1)
-
     def stored(self) -> bytes:
-        """Serialize the table for `restored`."""
+        """Serialize the table for `deserialize`."""
         file = io.BytesIO()
-        np.savez(file, allow_pickle=False, table=self.table, texts=self.texts, **strings("term", self.vocabulary))
+        names = strings("term", self.vocabulary) | strings("corpus", [self.corpus])
+        np.savez(file, allow_pickle=False, table=self.table, **names)
         return file.getvalue()
 
 
 def deserialize(data: bytes) -> Lsa:
     """Deserialize a table from `stored`; raises ValueError and the like for anything else."""
     arrays = members_in(data)
-    names, table, texts = strings_of(arrays, "term"), arrays["table"], arrays["texts"]
-    if (table.dtype.str, table.ndim, texts.dtype.str, texts.ndim) != ("<f2", 2, "<u8", 1) or len(table) != len(names):
+    names, table = strings_of(arrays, "term"), arrays["table"]
+    if (table.dtype.str, table.ndim) != ("<f2", 2) or len(table) != len(names):
         raise ValueError("not an lsa table")
-    return Lsa(tuple(names[place] for place in range(len(names))), table, texts)
+    return Lsa(tuple(names[place] for place in range(len(names))), table, strings_of(arrays, "corpus")[0])
+
+
+def corpus_name(texts: Sequence[str]) -> str:
+    """Return a name of a corpus, with which the name of its table begins: the same content gives the same table."""
+    digest = blake2b(digest_size=16)
+    for text in texts:
+        digest.update(content_hash(text.encode("utf-8", "replace")))
+    return f"lsa:{_VERSION}:{digest.hexdigest()}:"
 
 
 def train(texts: Sequence[str], dimensions: int = DIMENSIONS) -> Lsa:
@@ -176,7 +179,7 @@ def train(texts: Sequence[str], dimensions: int = DIMENSIONS) -> Lsa:
     rank = min(dimensions, max(FEWEST, len(chosen) // TEXTS_EACH))
     directions = _directions(matrix, min(rank, *_shape(matrix)))
     vocabulary = tuple(counted.vocabulary[term] for term in frequent.tolist())
-    return Lsa(vocabulary, (directions * idf[:, None]).astype(np.float16), _hashes(chosen))
+    return Lsa(vocabulary, (directions * idf[:, None]).astype(np.float16), corpus_name(texts))
 
 
 def _most_frequent(counted: TermCounts) -> NDArray[np.int64]:
@@ -242,7 +245,3 @@ def _shape(matrix: Sparse) -> tuple[int, int]:
 def _even_sample(count: int, most: int) -> NDArray[np.int64]:
     """Return the places of all of `count` texts, or of `most` of them."""
     return np.arange(count) if count <= most else np.arange(most) * count // most
-
-
-def _hashes(texts: Sequence[str]) -> NDArray[np.uint64]:
-    return np.frombuffer(b"".join(content_hash(text.encode("utf-8", "replace"))[:8] for text in texts), np.uint64)

@@ -220,7 +220,7 @@ def prepare(
     if progress:
         progress.start("training embedder", 1)
     try:
-        chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
+        chosen = embedder(spec, texts, store, root, key_variable)
         rows = _embed_with_progress(chosen, texts, store, progress, stage)
     except IndexError as error:
         damaged = passages.path_of(home.folder, chunker)
@@ -262,7 +262,12 @@ def _read_stored(path: Path) -> _Stored | None:
     """Read a vector file; None if it is missing or unreadable."""
     try:
         contents = arrays.read(
-            path, FORMAT, "the file of vectors", _arrays("", np.zeros((0, 0), np.float32), ""), mapped=True
+            path,
+            FORMAT,
+            "the file of vectors",
+            _arrays("", np.zeros((0, 0), np.float32), ""),
+            arrays.Relations(widths=("vectors",)),
+            mapped=True,
         )
     except (OSError, UnusableIndex):
         return None

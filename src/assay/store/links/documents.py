@@ -15,7 +15,7 @@ from assay.store.sections import Mention
 
 _MOST = 8  # sections of an item: a manual's index of names has hundreds
 _IN_HEADING, _QUALIFIED, _BARE = 1.0, 0.9, 0.75  # confidence by how the section names the item
-_CODE_NAME = re.compile(r"[^\W_]\w*_\w*[^\W_]|\w*[a-z0-9][A-Z]\w*")  # snake_case or inner capitals
+_INNER_CAPITAL = re.compile(r"[a-z0-9][A-Z]")
 _WORD = re.compile(r"\w+")
 _CHANGELOG = re.compile(
     r"(?:change(?:s|log)|history|news|release[\w-]*|whats[-_]?new[\w.-]*|upgrad\w*|migrat\w*|todo)\b", re.IGNORECASE
@@ -61,7 +61,7 @@ def _confidence(index: Index, item: Item, mention: Mention, owners: set[str], in
     qualifiers = mention.name.split(".")[:-1]
     if not qualifiers:
         # settings and other data share their names with keys and local variables of examples
-        is_code = _CODE_NAME.fullmatch(item.name) is not None
+        is_code = _is_code_name(item.name)
         is_type = item.kind in TYPE_KINDS and item.name[:1].isupper()
         says_enough = (mention.marked and (is_code or is_type)) or (in_heading and is_code)
         return _BARE if says_enough and not is_data else 0.0
@@ -111,3 +111,9 @@ def _owners(index: Index, item: Item) -> set[str]:
     edges = index.edges.into(item.number)
     heirs = [int(edge["source"]) for edge in edges[edges["type"] == _INHERITS]]
     return {*containers[-1:], *index.names_of(heirs).values()}
+
+
+def _is_code_name(name: str) -> bool:
+    """Return whether a name is in snake case or has inner capitals, so that it is no word of a sentence."""
+    is_snake_case = "_" in name and name == name.strip("_")
+    return _WORD.fullmatch(name) is not None and (is_snake_case or _INNER_CAPITAL.search(name) is not None)

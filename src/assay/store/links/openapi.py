@@ -17,8 +17,8 @@ from assay.core.endpoints import OPENAPI_NAME, VERBS
 from assay.store.index import Index
 
 MAX_OPERATIONS = 5_000  # of all documents; the largest public interfaces have about a thousand
-_HEAD = re.compile(r"""^\s*\{?\s*["']?(?:openapi|swagger)["']?\s*:""", re.M)
-_LINE = re.compile(r"""( *)(["']?)([^\s"'#:-][^"'#]*?)\2\s*:(?:\s+(.*))?$""")
+_HEAD = re.compile(r"""^[ \t]*+\{?[ \t]*+["']?(?:openapi|swagger)["']?\s*:""", re.M)
+_LINE = re.compile(r"""( *)(["']?)([^\s"'#:-](?:[^"'#]*?[^\s"'#])??)\2\s*+:(?:\s(.*))?$""")
 _CLIENT_PATH = re.compile(r"(?:^|[/_.-])(?:clients?|sdks?)(?=[/_.-]|$)", re.I)
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PER_QUERY = 400  # names of one statement

@@ -7,7 +7,7 @@ never rewrites them. A dependency is matched by name with the manifests of all r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from assay.store.index import Index, Part
 
 NAME = "statements.npz"
 FORMAT = 1  # file format version
+_WHAT = "what manifests and deployments state"  # in messages
 DEPENDENCY, DEPLOYMENT, TEAM = "dependency:", "deployment:", "team:"  # prefixes of names outside the code
 _NAMES = (DEPENDENCY, DEPLOYMENT, TEAM, "person:", EXTERNAL)
 BY_NAME = 0.9  # confidence that a dependency of a module's name is that module: a registry may have another of the name
@@ -76,13 +77,15 @@ def write(path: Path, key: str, statements: Statements) -> None:
 def key_of(path: Path) -> str | None:
     """Return the input key of statements; None if they are missing or damaged."""
     try:
-        return arrays.key_of(_load(path), FORMAT)
-    except (OSError, UnusableIndex):
+        stored = _load(path)
+        _decoded(stored)
+    except (OSError, UnusableIndex, ValueError, IndexError):
         return None
+    return arrays.key_of(stored, FORMAT)
 
 
 def _load(path: Path) -> dict[str, Array]:
-    return arrays.read(path, FORMAT, "what manifests and deployments state", _empty_arrays())
+    return arrays.read(path, FORMAT, _WHAT, _empty_arrays(), arrays.Relations())
 
 
 @cache
@@ -107,20 +110,16 @@ def _arrays(key: str, statements: Statements) -> dict[str, Array]:
 
 def read(generation: Generation) -> Statements:
     """Return the statements of a repository; none if there are none. Raises UnusableIndex for a damaged file."""
-    try:
-        stored = _load(generation.home / NAME)
-    except FileNotFoundError:
-        return Statements()
+    stored = arrays.read_or_empty(generation.home / NAME, FORMAT, _WHAT, _empty_arrays(), arrays.Relations())
     try:
         return _decoded(stored)
     except (ValueError, IndexError) as error:
         raise UnusableIndex(
-            f"{generation.home / NAME}: what manifests and deployments state cannot be used ({error}). "
-            "Write it again with: assay index"
+            f"{generation.home / NAME}: {_WHAT} cannot be used ({error}). Write it again with: assay index"
         ) from None
 
 
-def _decoded(stored: dict[str, Array]) -> Statements:
+def _decoded(stored: Mapping[str, Array]) -> Statements:
     confidences = [min(1.0, max(0.0, float(value))) for value in np.nan_to_num(stored["confidences"])]
     return Statements(
         [Module(*row) for row in _rows(stored, "module", 3)],
@@ -142,7 +141,7 @@ def _decoded(stored: dict[str, Array]) -> Statements:
     )
 
 
-def _rows(stored: dict[str, Array], what: str, columns: int) -> Iterable[tuple[str, ...]]:
+def _rows(stored: Mapping[str, Array], what: str, columns: int) -> Iterable[tuple[str, ...]]:
     values = iter(arrays.strings_of(stored, what))
     return zip(*[values] * columns, strict=True)
 
