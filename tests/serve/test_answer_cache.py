@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,9 +20,9 @@ from assay.serve.web import api
 from assay.serve.web.bench import AnswerCache, Bench
 from assay.serve.web.pages import search
 from support.command import assay
+from support.waiting import until
 from support.web_server import write_files
 
-PATIENCE = 60.0
 CONTEXT = ContextQuery("apply discounts")
 PAGE = SearchPage("apply discounts")
 RESULT = ResultPage("apply discounts", "shop/discounts.py::apply_discounts")
@@ -54,13 +53,6 @@ def remembers(bench: Bench, followed: bool) -> bool:
     with bench.using() as repo:
         state = repo.look().state
     return bool(state) and state.startswith("followed") == followed
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def steady(answer: object) -> str:

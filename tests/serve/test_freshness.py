@@ -29,6 +29,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Repository:
     made.write("package.json", "{}")
     made.write("data/big.py", "# " + "x" * 2_100_000)
     made.write("data/hidden.py", "x = 1\n")
+    made.write("data/made.py", "# do not edit\nx = 1\n")
     made.write(".gitignore", "hidden.py\n")
     if request.param == "git":
         made.git("init", "-q")
@@ -80,6 +81,8 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "no longer ignored": lambda root: (root / ".gitignore").write_text("\n"),
     "left out": lambda root: (root / ".assayignore").write_text("pkg/\n"),
     "no longer too large": lambda root: (root / "data/big.py").write_text("x = 1\n"),
+    "no longer generated, as long": lambda root: (root / "data/made.py").write_text("# please edit\nx = 1\n"),
+    "generated and deleted": lambda root: (root / "data/made.py").unlink(),
 }
 
 

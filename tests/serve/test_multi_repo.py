@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
@@ -20,7 +19,8 @@ from assay.serve.web.api import description
 from assay.serve.web.bench import Bench
 from support.command import assay
 from support.trust import trust_settings
-from support.web_server import FILES, PATIENCE, Server, run_server, write_files
+from support.waiting import until
+from support.web_server import FILES, Server, run_server, write_files
 
 SECRET = "the-launch-code-is-0000"
 STAFF = {
@@ -53,13 +53,6 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(team: Path) -> Iterator[Server]:
     with run_server(team / "all") as found:
         yield found
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def repositories(found: list[dict[str, object]]) -> set[object]:

@@ -19,7 +19,8 @@ import pytest
 from assay.serve.tokens import Tokens
 from support.command import assay
 from support.repository import Repository
-from support.web_server import PATIENCE, Answer, Server, run_server, write_files
+from support.waiting import PATIENCE
+from support.web_server import Answer, Server, run_server, write_files
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "team"
 NAME = "assay.example.com"

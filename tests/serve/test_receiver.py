@@ -8,14 +8,18 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from assay.cli.traces import _Totals
+from assay.index.enrich.ingest import Ingested
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.spans import SpanRow, code, json_request, protobuf_request
+from support.waiting import PATIENCE
 
 JSON, PROTOBUF = {"content-type": "application/json"}, {"content-type": "application/x-protobuf"}
 SOURCE = "def caller():\n    return callee()\n\n\ndef callee():\n    return 1\n"
@@ -48,7 +52,7 @@ def listening(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
 def _post(
     listening: Listening, body: bytes, headers: dict[str, str], path: str = "/v1/traces", method: str = "POST"
 ) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", listening.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", listening.port, timeout=PATIENCE)
     try:
         connection.request(method, path, body, headers)
         response = connection.getresponse()
@@ -107,7 +111,7 @@ def test_bad_bodies_are_answered_and_cost_nothing_else(listening: Listening) -> 
 
 
 def test_a_body_without_end_is_cut_off(listening: Listening) -> None:
-    with socket.create_connection(("127.0.0.1", listening.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", listening.port), timeout=PATIENCE) as connection:
         head = b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
         connection.sendall(head)
         part = b"%x\r\n%b\r\n" % (1_000_000, b" " * 1_000_000)
@@ -131,7 +135,7 @@ def test_spans_are_matched_to_the_index_as_it_is(listening: Listening) -> None:
 
 def test_an_interrupt_ends_it_with_the_totals(listening: Listening) -> None:
     listening.process.send_signal(signal.SIGINT)
-    assert listening.process.wait(30) == 0
+    assert listening.process.wait(PATIENCE) == 0
     assert listening.process.stdout is not None
     assert "received: 7 spans in " in listening.process.stdout.read()
 
@@ -141,3 +145,16 @@ def test_only_this_machine_can_be_listened_on(listening: Listening) -> None:
         done = assay(listening.root, "ingest-otlp", "--listen", address)
         assert done.code == 2
         assert f"--listen {address}" in done.err
+
+
+def test_problems_of_many_requests_are_few_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 6_000.0)
+    totals = _Totals()
+    for _ in range(1_000):
+        totals.add(Ingested("request", problems=["request: not an OTLP trace request"]))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "problem: request: not an OTLP trace request"
+    assert "problems left out in this minute: 512" in lines
+    assert len(lines) < 100

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,8 @@ from assay.errors import AssayError
 from assay.serve.registry import Registry
 from assay.serve.tokens import ROLES, Tokens
 from support.command import ENVIRONMENT, assay
-from support.web_server import PATIENCE, Server, run_server, write_files
-
-
-def _until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+from support.waiting import until
+from support.web_server import Server, run_server, write_files
 
 
 @pytest.fixture
@@ -159,20 +152,20 @@ def test_an_administrator_registers_repositories_while_the_server_runs(
     assert (refused.status, "allow" in refused.json["error"]) == (400, True)
     made = server.post("/api/register", order, team.headers())
     assert (made.status, made.json["repository"]) == (200, "shop")
-    _until(lambda: team.labels() == ["shop"])
+    until(lambda: team.labels() == ["shop"])
 
     environment = ENVIRONMENT | team.environment
     assert assay(tmp_path, "repositories", "add", f"desks={allowed / 'office'}", env=environment).code == 0
-    _until(lambda: team.labels() == ["desks", "shop"])
+    until(lambda: team.labels() == ["desks", "shop"])
 
     def asked(pattern: str) -> set[int]:  # by all workers
         answers = [server.get("/api/symbols", team.headers("read"), pattern=pattern).json for _ in range(10)]
         return {answer["total"] for answer in answers}
 
-    _until(lambda: asked("tidy_desk") == {1} and asked("Basket") == {1})
+    until(lambda: asked("tidy_desk") == {1} and asked("Basket") == {1})
     assert server.post("/api/unregister", {"label": "shop"}, team.headers("write")).status == 403
     assert server.post("/api/unregister", {"label": "shop"}, team.headers()).status == 200
-    _until(lambda: asked("Basket") == {0} and asked("tidy_desk") == {1})
+    until(lambda: asked("Basket") == {0} and asked("tidy_desk") == {1})
     listed = assay(tmp_path, "repositories", "list", "--format", "json", env=environment).json
     assert [row["repository"] for row in listed["repositories"]] == ["desks"]
 

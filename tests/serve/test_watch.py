@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,8 +27,8 @@ from assay.store.layout import Home
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.processes import children, running
 from support.repository import Repository
+from support.waiting import PATIENCE, until
 
-PATIENCE = 90.0  # seconds: the machine may be busy
 SETTLED = 3.0  # seconds in which a second refresh would have begun
 
 
@@ -66,7 +66,7 @@ class Watch:
 
     def interrupt(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE)
 
 
 @contextmanager
@@ -78,13 +78,6 @@ def watching(root: Path, *options: str) -> Iterator[Watch]:
     finally:
         watch.process.kill()
         watch.process.wait()
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def same_as_a_full_index(repository: Repository, elsewhere: Path) -> bool:

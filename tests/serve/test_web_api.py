@@ -6,8 +6,7 @@ import contextlib
 import json
 import shutil
 import sqlite3
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,7 +20,8 @@ from assay.serve.requests import Request, from_body, from_query, parameters, tex
 from assay.serve.web.api import ENDPOINTS, description
 from assay.store.layout import Home
 from support.command import assay
-from support.web_server import PATIENCE, Server, run_server, write_files
+from support.waiting import until
+from support.web_server import Server, run_server, write_files
 from support.workbench import timeless
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -194,7 +194,7 @@ def test_while_the_index_is_built_a_context_is_a_first_look_that_says_so(tmp_pat
                 refused = server.get(path, **asked)
                 assert refused.status == 503
                 assert refused.headers["retry-after"] == "1"
-        _until(lambda: server.get("/api/status").status == 200)
+        until(lambda: server.get("/api/status").status == 200)
         assert server.get("/api/context", task="apply discounts").json["items"][0]["symbol"] == "apply_discounts"
 
 
@@ -230,7 +230,7 @@ def test_an_index_that_is_deleted_is_said_and_built_again(gone: str, options: tu
             assert "It is being built again" in page
             assert "by words alone" in page
             assert server.get("/api/symbols", pattern="Basket").status == 503
-        _until(lambda: server.get("/api/symbols", pattern="Basket").status == 200)
+        until(lambda: server.get("/api/symbols", pattern="Basket").status == 200)
         assert server.get("/api/context", task="apply discounts").json["items"][0]["symbol"] == "apply_discounts"
 
 
@@ -245,14 +245,7 @@ def test_a_repository_that_is_away_for_a_while_is_answered_about_when_it_is_back
             assert answer.status == 503
             assert "no such folder" in answer.text
         away.rename(root)
-        _until(lambda: server.get("/api/context", task="discounts").status == 200)
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+        until(lambda: server.get("/api/context", task="discounts").status == 200)
 
 
 # parameters

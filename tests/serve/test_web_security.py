@@ -24,7 +24,8 @@ from assay.serve.access import COOKIE, Access
 from assay.serve.http import CONNECTIONS
 from assay.serve.web.application import LARGEST_BODY, Busy, Guard, Workers
 from support.command import ENVIRONMENT, assay
-from support.web_server import PATIENCE, Server, run_server, write_files
+from support.waiting import PATIENCE, until
+from support.web_server import Server, run_server, write_files
 
 TOKEN = "correct-horse-battery-staple"
 SECRET = "the-launch-code-is-0000"
@@ -336,10 +337,7 @@ def test_connections_beyond_the_limit_are_told_so(server: Server) -> None:
     finally:
         for link in idle:
             link.close()
-    until = time.monotonic() + PATIENCE
-    while server.get("/api/status").status != 200:
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    until(lambda: server.get("/api/status").status == 200)
 
 
 def _first_line(link: socket.socket) -> bytes:
@@ -370,16 +368,16 @@ def test_who_never_says_what_is_wanted_is_not_waited_for(first: bytes, said: byt
             link.sendall(first)
             while b"}" not in link.recv(65_536):
                 pass
-        until = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         with contextlib.suppress(ConnectionError, TimeoutError):
             link.settimeout(0.2)
             for byte in said:
                 link.sendall(bytes([byte]))
-            while time.monotonic() < until:
+            while time.monotonic() < deadline:
                 with contextlib.suppress(TimeoutError):
                     if not link.recv(4096):
                         break
-        assert time.monotonic() < until
+        assert time.monotonic() < deadline
     assert impatient.get("/api/status").status == 200
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from uvicorn.server import ServerState
 from assay.serve.access import BACKLOG
 from assay.serve.board import CONNECTIONS as CONNECTIONS_COLUMN
 from assay.serve.board import Board
+from assay.serve.telemetry import FewLines
 
 LARGEST_HEAD = 65_536  # bytes: a task of 20,000 characters fits when URL-encoded
 CONNECTIONS = 512  # open at once; further ones get a 503 and are closed
@@ -27,6 +29,8 @@ _FULL_RESPONSE = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n"
     b"content-length: %d\r\n\r\n%b" % (len(_FULL_BODY), _FULL_BODY)
 )
+# of loggers that write a line about a request before anybody is known
+_FEW_LINES = {name: FewLines() for name in ("uvicorn.error", "asyncio", "assay.serve")}
 
 
 def serve(
@@ -52,6 +56,8 @@ def serve(
         h11_max_incomplete_event_size=LARGEST_HEAD,
         **options,
     )
+    for name, few in _FEW_LINES.items():
+        logging.getLogger(name).addFilter(few)
     if board:
         listening = _SharedSocket(fileno=listening.detach())
     _Server(config, board or Board(), on_start).run(sockets=[listening])

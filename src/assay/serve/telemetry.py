@@ -1,17 +1,18 @@
 """Records of a server's requests: metrics in the Prometheus text format, and an audit log.
 
 Neither has the text of a question: paths come from the table of routes, and the audit log names who asked which
-endpoint, with the outcome.
+endpoint, with the outcome. What strangers send is bounded: they have a log of their own, with a limit per minute.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,17 @@ from assay.store.layout import lock_file
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds, as Prometheus clients use
-_MAX_AUDIT_BYTES = 10_000_000  # of the log; the one before it is kept, too
+_MAX_AUDIT_BYTES = 10_000_000  # of each log; the one before it is kept, too
+_MAX_TEXT = {
+    "method": 20,
+    "path": 200,
+    "token": 20,
+    "name": 100,
+    "role": 20,
+}  # characters; no registered method has more
+_MAX_ENTRY = 2_500  # bytes: these characters, all escaped, and the numbers
+_REFUSED_PER_MINUTE = 100  # entries of a process: 250 kB at most
+_LINES_PER_MINUTE = 30  # of a logger
 _OTHER = "other"  # path of requests that no route answers
 _STATUSES = 600  # columns of a path: one per status, the sum of seconds, one per bucket and one for longer times
 _PATH_COLUMNS = _STATUSES + 1 + len(_BUCKETS) + 1
@@ -32,7 +43,7 @@ _PATH_COLUMNS = _STATUSES + 1 + len(_BUCKETS) + 1
 class RequestRecord(NamedTuple):
     """A finished request."""
 
-    identity: Identity | None  # None: refused for want of a token
+    identity: Identity | None  # None: nobody who is known
     method: str
     path: str
     status: int
@@ -98,24 +109,80 @@ def columns_of(paths: Iterable[str]) -> int:
     return FIRST_FREE + len({*paths, _OTHER}) * _PATH_COLUMNS
 
 
+class PerMinute:
+    """A number of events that may pass in each minute."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._minute, self._count = most, 0, 0
+
+    def admit(self) -> int | None:
+        """Return 0 if an event may be logged, None if it is left out, or the number left out so far, to log instead.
+
+        That is returned at 1, 2, 4, 8, …: a flood costs few lines, and the last one tells at least half of it.
+        """
+        minute = int(time.monotonic() / 60)
+        if minute != self._minute:
+            self._minute, self._count = minute, 0
+        self._count += 1
+        left_out = max(0, self._count - self._most)
+        return left_out if left_out & (left_out - 1) == 0 else None
+
+
+class FewLines(logging.Filter):
+    """Filter of a logger whose lines anybody can cause, such as that of an invalid request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._limit = PerMinute(_LINES_PER_MINUTE)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        left_out = self._limit.admit()
+        if left_out:
+            record.msg, record.args, record.exc_info = f"lines left out in this minute: {left_out}", (), None
+        return left_out is not None
+
+
 class AuditLog:
-    """JSON lines of requests, in a file of bounded size that only this user can read; processes may append at once."""
+    """Log of the requests of people who are known, and, next to it, one of the others that were refused.
+
+    Requests of strangers cannot displace those of people: they are in `FILE.refused`, at most so many a minute.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._known, self._refused = _Lines(path), _Lines(Path(f"{path}.refused"))
+        self._limit = PerMinute(_REFUSED_PER_MINUTE)
+
+    def record(self, request: RequestRecord) -> None:
+        """Append a request. What everybody may see (the login page, health) is not logged if nobody is known."""
+        identity = request.identity
+        when = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+        texts = {
+            "token": identity.id if identity else "", "name": identity.name if identity else "",
+            "role": identity.role if identity else "", "method": request.method, "path": request.path,
+        }  # fmt: skip
+        bounded = {name: text[: _MAX_TEXT[name]] for name, text in texts.items()}
+        entry = when | bounded | {"status": request.status, "ms": round(request.seconds * 1000, 1)}
+        if identity is not None:
+            self._known.append(entry)
+        elif request.status != 200 and (left_out := self._limit.admit()) is not None:
+            self._refused.append(when | {"left_out": left_out} if left_out else entry)
+
+    def tail(self, limit: int, refused: bool = False) -> list[dict[str, object]]:
+        """Return the newest entries of a log, newest first."""
+        return (self._refused if refused else self._known).tail(limit)
+
+
+class _Lines:
+    """JSON lines in a file of bounded size that only this user can read; processes and threads may append at once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
 
-    def record(self, request: RequestRecord) -> None:
-        """Append a request. A full disk costs the line, not the answer."""
-        identity = request.identity
-        line = msgspec.json.encode(
-            {
-                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "token": identity.id if identity else "",
-                "name": identity.name if identity else "", "role": identity.role if identity else "",
-                "method": request.method, "path": request.path[:200], "status": request.status,
-                "ms": round(request.seconds * 1000, 1),
-            }
-        )  # fmt: skip
+    def append(self, entry: Mapping[str, object]) -> None:
+        """Append a line. A full disk costs the line, not the answer."""
+        line = msgspec.json.encode(entry)
         with self._lock, contextlib.suppress(OSError):
             self._rotate()
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
@@ -126,16 +193,18 @@ class AuditLog:
                 os.close(descriptor)
 
     def tail(self, limit: int) -> list[dict[str, object]]:
-        """Return the newest entries, newest first; lines that are no entries are left out."""
+        """Return the newest entries, newest first, without lines that are none."""
         entries: list[dict[str, object]] = []
         with contextlib.suppress(OSError):
             with self.path.open("rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - limit * 500))  # an entry has about 180 bytes
+                file.seek(max(0, os.fstat(file.fileno()).st_size - limit * _MAX_ENTRY))
                 lines = file.read().splitlines()
             for line in reversed(lines):
+                if len(entries) == limit:
+                    break
                 with contextlib.suppress(msgspec.MsgspecError):
                     entries.append(msgspec.json.decode(line, type=dict[str, object]))
-        return entries[:limit]
+        return entries
 
     def _rotate(self) -> None:
         """Begin a new file when this one is full; the lock keeps two processes from replacing the previous one twice."""

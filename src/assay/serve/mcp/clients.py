@@ -6,7 +6,6 @@ import json
 import os
 import re
 import tempfile
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from assay.config.toml import with_table
 from assay.errors import AssayError
 from assay.system.files import TooLarge, read_regular
+from assay.system.inputs import parse_toml
 
 _WHITESPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.S)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -263,7 +263,7 @@ def write(change: Change) -> None:
 
 def _check_nothing_lost(path: Path, client: Client, before: str, after: str) -> None:
     """Check that the new file without our entry equals the old one. Raises AssayError otherwise."""
-    read: Callable[[str], Any] = tomllib.loads if path.suffix == ".toml" else parse_jsonc
+    read: Callable[[str], Any] = parse_toml if path.suffix == ".toml" else parse_jsonc
     old, new = (read(before) if before.strip() else {}), read(after)
     section, name = client.place
     if name not in old.get(section, {}):
@@ -278,7 +278,7 @@ def _add_table(text: str, place: Sequence[str], value: dict[str, Any]) -> str:
     """Append a table to a TOML text unless it has one of that name. Raises AssayError for invalid TOML."""
     section, name = place
     try:
-        present = name in tomllib.loads(text).get(section, {})
-    except (ValueError, RecursionError) as error:
+        present = name in parse_toml(text).get(section, {})
+    except ValueError as error:
         raise AssayError(f"it is not valid TOML ({error})") from None
     return text if present else with_table(text, place, value)

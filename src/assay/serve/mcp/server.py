@@ -29,7 +29,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assay import __version__
 from assay.errors import AssayError
-from assay.pack.render.form import one_line
 from assay.serve.access import UNAUTHORIZED, Access
 from assay.serve.http import serve
 from assay.serve.mcp.conversation import Conversation, Conversations, UsageLog
@@ -40,6 +39,7 @@ from assay.serve.telemetry import AuditLog, RequestRecord
 from assay.serve.tokens import LOCAL, Identity
 from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook
+from assay.text.display import one_line
 from assay.text.suggest import require_name
 
 _MAX_CONCURRENT = 8  # calls; further ones wait
@@ -234,6 +234,8 @@ class Guard:
                 refusal = _error_response(408, f"the request was not complete within {self._seconds:g} seconds")
             except _TooLarge:
                 refusal = _error_response(413, f"the body is larger than {LARGEST_BODY:,} bytes")
+        if refusal is not None and not self._access.is_protected:
+            identity = None
         if self._audit is not None:
             status = refusal.status_code if refusal else 0  # 0: a stream, whose end is not awaited
             self._audit.record(RequestRecord(identity, scope["method"], scope["path"], status, 0.0))

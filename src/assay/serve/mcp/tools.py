@@ -13,7 +13,6 @@ from assay.core.packs import NAME, Heading, Ranked
 from assay.errors import AssayError
 from assay.pack.context import Context
 from assay.pack.questions import Files, Question, Review, Task
-from assay.pack.render.form import one_line
 from assay.rank.impact import Affected
 from assay.rank.neighbourhood import Relation
 from assay.search.hits import SearchHit
@@ -23,7 +22,7 @@ from assay.serve.mcp.conversation import SENT, Conversation, UsageLog
 from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook, Match
 from assay.store.index import NoIndex, UnusableIndex
-from assay.text.display import counted, printable
+from assay.text.display import counted, one_line, path_mark, printable
 from assay.text.tokens import count
 
 _WAIT = 0.3  # seconds for an index that is nearly built
@@ -205,7 +204,7 @@ def _check_searchable(call: Call, repo: Repository) -> None:
 
 def _format_passage(result: SearchHit) -> str:
     snippet = (f"{number}: {line}" if number else line for number, line in result.numbered_snippet())
-    lines = [f"{result.place}  {result.title}".rstrip(), *(f"    {line}" for line in snippet)]
+    lines = [f"{path_mark(result.path)}{result.place}  {result.title}".rstrip(), *(f"    {line}" for line in snippet)]
     return "".join(f"{one_line(line)}\n" for line in lines)
 
 
@@ -304,7 +303,7 @@ def _search_without_index(call: Call, text: str, budget: int) -> str:
 
 
 def _format_match(match: Match) -> str:
-    lines = [match.path, *(f"  {number}: {line}" for number, line in match.lines)]
+    lines = [f"{path_mark(match.path)}{match.path}", *(f"  {number}: {line}" for number, line in match.lines)]
     return "".join(f"{one_line(line)}\n" for line in lines)
 
 

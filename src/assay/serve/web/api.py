@@ -168,7 +168,9 @@ def sweep(bench: Bench, request: requests.SweepQuery) -> Values:
 
 
 def audit(bench: Bench, request: requests.AuditQuery) -> Values:
-    return {"entries": bench.audit.tail(request.limit) if bench.audit else []}
+    if bench.audit is None:
+        return {"entries": [], "refused": []}
+    return {"entries": bench.audit.tail(request.limit), "refused": bench.audit.tail(request.limit, refused=True)}
 
 
 def refresh(bench: Bench, request: Request) -> Values:
@@ -299,10 +301,10 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/api/audit",
-        "The newest requests, newest first: who, endpoint, status, time. Needs the role admin.",
+        "The newest requests, newest first: who, endpoint, status, time; and those refused. Needs the role admin.",
         audit,
         requests.AuditQuery,
-        (("entries", "array"),),
+        (("entries", "array"), ("refused", "array")),
         role="admin",
     ),
     Endpoint(

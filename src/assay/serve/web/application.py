@@ -21,7 +21,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -101,7 +101,10 @@ class Guard:
             await send(message)
 
         try:
-            answer = self._refusal(scope, identity) or self._health(scope["path"])
+            refusal = self._refusal(scope, identity)
+            if refusal is not None and not self.access.is_protected:
+                identity = None  # a page of another site, perhaps: without tokens, only what is answered is the user's
+            answer = refusal or self._health(scope["path"])
             if answer is not None:
                 await answer(scope, receive, sending)
                 return
@@ -274,7 +277,8 @@ def application(
         Route("/login", _login_handler(access), methods=["GET", "POST"]),
         Route("/static/{name}", _static_response, methods=["GET"]),
     ]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _server_error})
+    handlers: dict[Any, Any] = {HTTPException: _http_error, ClientDisconnect: _gone, Exception: _server_error}
+    app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     records = [metrics.record, *([bench.audit.record] if bench.audit else [])]
     return Guard(app, access, roles=_ROLES, records=records, is_ready=lambda: bench.is_ready)
@@ -393,16 +397,21 @@ def _retry_headers(status: int) -> dict[str, str]:
 async def _http_error(request: Request, error: Exception) -> Response:
     """Respond to an unknown path or an unsupported method."""
     assert isinstance(error, HTTPException)
-    lines = {404: "there is nothing at this address", 405: f"{request.method} is not possible here"}
+    lines = {404: "there is nothing at this address", 405: f"{request.method[:20]} is not possible here"}
     line = lines.get(error.status_code, error.detail)
     if request.url.path.startswith("/api/") or request.method not in ("GET", "HEAD"):
         return JSONResponse({"error": line}, error.status_code, error.headers)
     return HTMLResponse(document(failed(error.status_code, line)), error.status_code, error.headers)
 
 
+async def _gone(request: Request, error: Exception) -> Response:
+    """Give the records a status for a client that ended before its request did."""
+    return Response(status_code=400)
+
+
 async def _server_error(request: Request, error: Exception) -> Response:
     """Log an unexpected exception and respond 500 without details."""
-    _log.error("%s %s", request.method, request.url.path, exc_info=error)
+    _log.error("%.20s %.200r", request.method, request.url.path, exc_info=error)
     return JSONResponse({"error": "internal error in assay; see the server log"}, 500)
 
 
