@@ -23,6 +23,7 @@ from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
 from assay.system.files import check_extent
+from assay.system.programs import guard
 from assay.text.tokens import LONGEST_QUERY, LONGEST_TASK, truncation_message
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class Repository:
     def __init__(
         self, root: Path, index_dir: str | Path | None = None, watched: Callable[[], str] | None = None
     ) -> None:
+        guard(root)
         self.root = root
         self._watched = watched
         self.home = Home.of(root, index_dir or None)
@@ -186,13 +188,15 @@ class Repository:
 
         from assay.core.progress import Progress
         from assay.git import Git
+        from assay.index.history import forget_foreign_history
         from assay.store.remote import place_at
         from assay.store.snapshot import publish
 
         if not allow_stale and (stale := self.stale()):
             raise AssayError(f"not published: {stale}")
-        generation = self.index.parts[0].generation
-        commit = Git(self.root).revision("HEAD") or ""
+        git, generation = Git(self.root), self.index.parts[0].generation
+        forget_foreign_history(git, self.home)
+        commit = git.revision("HEAD") or ""
         with tempfile.TemporaryDirectory(prefix="assay-publish-") as scratch:
             return publish(generation, place_at(address), commit, progress or Progress(), Path(scratch), keep)
 
@@ -788,6 +792,8 @@ class Workspace(Repository):
     ) -> None:
         if not repositories:
             raise AssayError("no repositories: name their folders")
+        if folder is not None:
+            guard(folder)
         self.folder = folder
         self._roots = sorted(repositories, key=lambda root: root.label)
         self._members = dict(members) if members else {root.label: Repository(root.path) for root in self._roots}

@@ -131,7 +131,7 @@ def test_marks_are_new_for_every_question() -> None:
 def test_what_the_model_writes_is_shown_with_its_sources(station: Repository, model: ModelServer) -> None:
     done = _ask(station, model)
     assert (done.code, done.err) == (0, "")
-    assert done.out == "Close the valve [#1].\n\n[#1] docs/guide.md:1-3  Waterworks\n"
+    assert done.out == "  Close the valve [#1].\n\n[#1] docs/guide.md:1-3  Waterworks\n"
 
 
 def test_an_answer_is_shown_while_it_comes(station: Repository) -> None:
@@ -141,7 +141,7 @@ def test_an_answer_is_shown_while_it_comes(station: Repository) -> None:
             cwd=station.root, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert running.stdout is not None
-        assert running.stdout.read(6) == "First."
+        assert running.stdout.read(8) == "  First."
         assert running.poll() is None  # the rest is still to come
         rest = running.stdout.read()
         assert running.wait() == 0
@@ -195,7 +195,7 @@ def test_an_answer_that_breaks_off_is_kept_and_said_to_be_broken(station: Reposi
     model.script = [Reply(Stream(["Close the valve [#1]", " and"], whole=False))]
     done = _ask(station, model)
     assert done.code == 2
-    assert done.out.startswith("Close the valve [#1] and")
+    assert done.out.startswith("  Close the valve [#1] and")
     assert "[#1] docs/guide.md:1-3" in done.out
     assert "the connection broke" in done.err
     assert len(model.asked) == 1  # what was shown is not asked for again
@@ -256,7 +256,7 @@ def test_a_server_that_does_not_stream_is_understood(station: Repository, model:
     model.script = [Reply(whole, headers={"Content-Type": "application/json"})]
     done = _ask(station, model)
     assert done.code == 0
-    assert done.out.startswith("Close it [#1].")
+    assert done.out.startswith("  Close it [#1].")
 
 
 @pytest.mark.parametrize(

@@ -423,7 +423,7 @@ def test_every_reader_refuses_a_damaged_index(repository: Repository, command: l
 
 
 def test_damage_deep_inside_the_catalogue_is_noticed_by_the_next_run(repository: Repository) -> None:
-    """The first pages are whole, so the index opens; a reader that comes to the damage says so all the same."""
+    """The first pages are whole, but a catalogue that changed since it was written is checked whole."""
     repository.write("good.py", GOOD)
     _many(repository, 100)
     repository.index()
@@ -436,7 +436,7 @@ def test_damage_deep_inside_the_catalogue_is_noticed_by_the_next_run(repository:
     done = assay(repository.root, "symbols", "helper")
     assert done.code == COULD_NOT_RUN
     assert len(done.err.splitlines()) == 1
-    assert done.err.endswith("Rebuild it with: assay index --rebuild\n")
+    assert done.err.endswith(f"Rebuild it with: assay index --rebuild {repository.root}\n")
     done = _index(repository)
     assert done.code == DONE
     assert done.lines[0].startswith("rebuilt from scratch: ")

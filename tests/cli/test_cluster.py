@@ -27,10 +27,11 @@ from assay.system.cluster import ClusterSettings, connect
 from assay.system.executor import UnitFailed
 from support import units
 from support.command import COMMAND, ENVIRONMENT, assay
-from support.dask_processes import DaskProcesses, dask_processes, kill, until
+from support.dask_processes import DaskProcesses, dask_processes, kill
 from support.language_tools import Tools
-from support.processes import children
+from support.processes import children, running
 from support.repository import Repository as Sample
+from support.waiting import PATIENCE, until
 from support.workbench import COULD_NOT_RUN, DONE, Workbench
 
 pytest.importorskip("distributed", reason="needs the extra 'cluster'")
@@ -279,11 +280,12 @@ def test_a_sweep_whose_scheduler_was_killed_repeats_only_unfinished_configuratio
         until(lambda: complete() >= 2)
         assert processes.scheduler is not None
         kill(processes.scheduler)
-        _, errors = client.communicate(timeout=60)
+        _, errors = client.communicate(timeout=PATIENCE)
     assert client.returncode == COULD_NOT_RUN
     assert b"the connection to the scheduler is lost" in errors
     assert b"Traceback" not in errors
     finished = complete()
+    until(lambda: not running(str(bench.folder / "retriever.py")))  # what the killed worker had asked
     log.write_text("")
     with dask_processes(tmp_path, workers=1) as processes:
         report = bench.json(*arguments, "--cluster", processes.address)
@@ -314,7 +316,7 @@ def test_an_interrupt_ends_the_command_and_every_process_of_a_local_cluster(tmp_
     workers = children(client.pid)
     assert len(workers) >= 2
     os.killpg(client.pid, signal.SIGINT)  # as a terminal does: the whole group
-    _, errors = client.communicate(timeout=60)
+    _, errors = client.communicate(timeout=PATIENCE)
     assert client.returncode == 130, errors.decode()
     assert errors == b"assay: interrupted; completed work is kept\n"
     until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
@@ -367,11 +369,12 @@ def test_a_run_whose_scheduler_was_killed_is_resumed_with_the_queries_that_were_
         until(lambda: runs.exists() and stored())
         assert processes.scheduler is not None
         kill(processes.scheduler)
-        _, errors = client.communicate(timeout=60)
+        _, errors = client.communicate(timeout=PATIENCE)
     assert client.returncode == COULD_NOT_RUN
     assert b"connection to the scheduler is lost" in errors
     before = stored()
     assert 8 <= before < 40
+    until(lambda: not running(str(bench.folder / "retriever.py")))  # what the killed worker had asked
     log.write_text("")
     with dask_processes(tmp_path, workers=1) as processes:
         done = bench.eval("run", "--resume", "latest", "--system", spec, "--cluster", processes.address)
@@ -409,7 +412,7 @@ def test_tuning_on_a_cluster_gives_the_figures_of_this_process(tmp_path: Path, d
         for n in range(42)
     )
     assert assay(tmp_path, "index", ".").code == DONE
-    tune = ("eval", "tune", "--golden", "golden.jsonl", "--root", ".", "--format", "json")
+    tune = ("eval", "tune", "--golden", "golden.jsonl", "--root", ".", "--from", "hand-tuned", "--format", "json")
     alone = assay(tmp_path, *tune, "--jobs", "1")
     shutil.rmtree(tmp_path / ".assay/tuning")
     cluster = assay(tmp_path, *tune, "--cluster", dask.address)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import assay as package
@@ -330,6 +331,39 @@ def test_damage_beside_the_index_is_refused_in_a_line_that_says_what_to_do(own: 
     (own.home.folder / name).write_bytes(b"no archive")
     assert "assay index" in refused(context(own, TASK, "--no-refresh"))
     assert best(context(own, TASK, "--index", "--format", "json")).startswith("Cart")
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("history.npz", ("context", TASK, "--no-refresh", "--no-cache")),
+        ("sections.npz", ("context", TASK, "--no-refresh", "--no-cache")),
+        ("statements.npz", ("owners", "shop.py")),
+    ],
+)
+def test_a_file_of_another_version_beside_the_index_is_left_out(
+    own: Repository, name: str, command: tuple[str, ...]
+) -> None:
+    own.write("README.md", "# Shop\n\nThe `Cart` has a total price.\n")
+    own.write("CODEOWNERS", "* @keepers\n")
+    own.commit("the total price of a cart")
+    own.index()
+    before = context(own, TASK).out
+    path = own.home.folder / name
+    with np.load(path) as stored:
+        of_another = {**stored, "key": np.frombuffer(b"99 key", "u1"), "more": np.zeros(1)}
+    np.savez(path, allow_pickle=False, **of_another)
+    done = assay(own.root, *command)
+    assert done.code in (FOUND, NOTHING)
+    assert len(done.err.splitlines()) == 1
+    assert f"{name}: " in done.err
+    assert "another version of assay" in done.err
+    assert "assay index" in done.err
+    for other in (("search", "total price"), ("ask", "what has a total price?"), ("why", TASK, "Cart.total_price")):
+        assert assay(own.root, *other).code in (FOUND, NOTHING)
+    assert assay(own.root, "index").code == 0
+    after = context(own, TASK)
+    assert (after.out, after.err) == (before, "")
 
 
 def test_damaged_caches_cost_nothing_but_time(own: Repository) -> None:

@@ -267,11 +267,11 @@ def test_the_sections_of_a_review_share_the_screen() -> None:
 def test_an_answer_is_wrapped_code_is_cut_and_sources_keep_their_last_headings() -> None:
     answer = f"{'word ' * 12}[#1]\n\n```\n{'code ' * 12}\n```"
     sources = "[#1] docs/guide.md:9-12  Guide > Of the desk > Fines and reminders"
-    assert plain(screen.answer_screen(answer, sources, Size(50, 24))) == [
-        "word word word word word word word word word word",
-        "word word [#1]",
+    assert plain(screen.answer_screen("", answer, sources, Size(50, 24))) == [
+        "  word word word word word word word word word",
+        "  word word word [#1]",
         "",
-        "    code code code code code code code code code …",
+        "      code code code code code code code code cod…",
         "",
         "[#1] docs/guide.md:9-12  Fines and reminders",
     ]
@@ -283,13 +283,13 @@ def test_of_an_answer_that_is_longer_than_the_screen_the_beginning_and_the_first
 ) -> None:
     answer = "\n".join(map(str, range(50)))
     sources = "\n".join(f"[#{number}] docs/guide.md:{number}" for number in range(1, 10))
-    lines = plain(screen.answer_screen(answer, sources, Size(80, height)))
+    lines = plain(screen.answer_screen("", answer, sources, Size(80, height)))
     assert len(lines) == height - 2
-    numbers = [line for line in lines if line.isdecimal()]
-    assert numbers == list(map(str, range(len(numbers))))
+    numbers = [line for line in lines if line.strip().isdecimal()]
+    assert numbers == [f"  {number}" for number in range(len(numbers))]
     assert f"… {50 - len(numbers)} more lines: --full" in lines
     assert lines[-last - 1 :] == ["", *(f"[#{number}] docs/guide.md:{number}" for number in range(1, last + 1))]
-    assert plain(screen.answer_screen(answer, "", Size(80, 24)))[-1] == "… 29 more lines: --full"
+    assert plain(screen.answer_screen("", answer, "", Size(80, 24)))[-1] == "… 29 more lines: --full"
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
@@ -301,9 +301,9 @@ def test_text_is_measured_in_columns() -> None:
     assert shortened("a\tb", 80) == "a   b"
 
 
-def test_wrapped_lines_keep_their_indentation_and_lose_no_word() -> None:
+def test_wrapped_lines_are_indented_and_lose_no_word() -> None:
     assert list(wrapped("- one two three four\n  five", 12)) == ["- one two", "  three four", "  five"]
-    assert list(wrapped("unbreakable", 5)) == ["unbre", "akabl", "e"]
+    assert list(wrapped("unbreakable", 5)) == ["unbre", "  aka", "  ble"]
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=300), st.integers(8, 60))

@@ -36,6 +36,7 @@ from assay.html.report.plots import (
     unit_bins,
 )
 from support.property_tests import examples
+from support.waiting import PATIENCE
 
 _VOID = {"meta", "link", "input", "br"}
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -734,7 +735,7 @@ def _loaded(page: str, folder: Path) -> Node:
     file.write_text(page, "utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
     command = [str(_CHROMIUM), *options, f"--user-data-dir={folder / 'profile'}", "--dump-dom", file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
     return parsed(done.stdout)
 
 

@@ -307,6 +307,28 @@ def test_a_member_is_not_shown_again_below_its_class(score: float) -> None:
     assert "src/app.py:3 method Cart.add [shown in Cart]" in render(made)
 
 
+def test_a_member_that_begins_or_ends_with_its_class_is_not_shown_again() -> None:
+    owner = item("Cart", start=1, lines=6, kind="class")
+    first, last = item("Cart.first", start=1, lines=2), item("Cart.last", start=5, lines=2)
+    source = Texts({owner.id: body(6), first.id: body(2), last.id: body(2)})
+    made = pack([Ranked(owner, 1.0), Ranked(first, 0.9), Ranked(last, 0.8)], 10**6, source)
+    assert [packed.within for packed in made.items] == ["", owner.id, owner.id]
+
+
+@pytest.mark.parametrize("most", ["name", "body"])
+def test_what_fits_exactly_is_packed(most: str) -> None:
+    ranked = [Ranked(item(f"step_{n}", start=20 * n + 1, lines=3, signature=""), 1.0, most=most) for n in range(4)]
+    source = Texts({one.item.id: body(3) for one in ranked})
+    least = next(
+        made
+        for made in (pack(ranked, budget, source) for budget in range(30, 300))
+        if made.left_out == 0 and set(renderings(made).values()) == {most}
+    )
+    assert least.tokens == least.budget
+    frame = next(made for made in (pack([], budget, source) for budget in range(1, 60)) if made.framed)
+    assert frame.tokens == frame.budget
+
+
 def test_a_member_keeps_its_body_when_the_class_does_not_fit() -> None:
     owner = item("Cart", start=1, lines=400, kind="class", signature="")
     member = item("Cart.add", start=3, lines=4, kind="method", signature="")
@@ -343,7 +365,7 @@ def test_text_has_places_that_an_editor_opens() -> None:
         pack([Ranked(one, 1.0)], 1000, Texts({one.id: "def run(self):\n    pass"}), Heading("run it", True, "fresh"))
     )
     assert re.fullmatch(
-        r"task: run it\nindex: fresh\ntokens: \d+ of 1000\n\nsrc/flask/app.py:120 method Flask.run\ndef run\(self\):\n    pass\n\n",
+        r"task: run it\nindex: fresh\ntokens: \d+ of 1000\n\nsrc/flask/app.py:120 method Flask.run\n def run\(self\):\n     pass\n\n",
         written,
     )
 

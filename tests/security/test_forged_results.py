@@ -11,7 +11,7 @@ import assay as package
 from assay.answer.citations import strip_unknown_citations
 from assay.core.items import KINDS
 from assay.core.packs import BODY, PackedItem
-from assay.pack.render.readable import quoted
+from assay.text.display import quoted
 from assay.text.tokens import count
 from support.command import assay
 from support.repository import Repository
@@ -61,14 +61,11 @@ def test_a_docstring_cannot_forge_an_item_of_a_text_pack(station: package.Reposi
     assert count(text) <= pack.budget
 
 
-def test_lines_that_pass_for_nothing_stand_as_they_are() -> None:
-    for text in (
-        FORGED.partition("src/")[0],
-        "a: 1\n  x.py:3 class\nat 12:30 we meet\n==\nx == y\n",
-        "if a == b:\n\treturn\n",
-    ):
-        assert quoted(text) == text
-    assert quoted("x.py:3 class A\ny") == " x.py:3 class A\ny"
+def test_every_quoted_line_is_indented_and_otherwise_as_it_is() -> None:
+    for text in (FORGED, "a: 1\n  x.py:3 class\n\n==\nx == y", "if a == b:\n\treturn"):
+        lines = quoted(text).split("\n")
+        assert [line.removeprefix(" ") for line in lines] == text.split("\n")
+        assert all(line.startswith(" ") for line in lines if line)
 
 
 def test_other_formats_hold_what_they_quote(station: package.Repository) -> None:

@@ -15,6 +15,7 @@ from assay.index.pipeline import index
 from assay.store.layout import Home
 from assay.system.files import TooWide, check_extent
 from support.command import COMMAND, ENVIRONMENT, Done, assay
+from support.waiting import PATIENCE
 
 COULD_NOT_RUN = 2
 
@@ -38,7 +39,7 @@ def _assay(folder: Path, home: Path, *arguments: str) -> Done:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
@@ -112,7 +113,7 @@ def test_a_person_at_a_terminal_is_asked(home: Path, typed: bytes, code: int) ->
         pass  # the other end was closed
     finally:
         os.close(ours)
-    assert process.wait(30) == code
+    assert process.wait(PATIENCE) == code
     assert (home / ".assay" / "current").exists() == (code == 0)
 
 

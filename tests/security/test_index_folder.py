@@ -7,7 +7,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -32,11 +31,12 @@ from assay.store.vectors import VectorStore
 from assay.system import database
 from assay.system.files import UnsafeFolder
 from support.command import COMMAND, ENVIRONMENT, Done, assay
+from support.cpu import at_most
 from support.repository import Repository
 
 CODE = "def sign_session(user):\n    return seal_cookie(user)\n\n\ndef seal_cookie(user):\n    return user\n"
 ENDLESS = "WITH RECURSIVE again(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM again) SELECT n FROM again"
-DEADLINE = 60  # seconds for what takes three on an idle machine and would never end without a budget
+DEADLINE = 60  # CPU seconds for what takes three and would never end without a budget
 
 PRECIOUS = "precious: not assay's to touch\n"
 
@@ -447,13 +447,13 @@ def _with_view(path: Path, table: str) -> None:
 def test_an_endless_view_in_the_catalogue_stops_no_command(shop: Repository, table: str) -> None:
     shop.index()
     _with_view(_catalogue(shop), table)
-    started = time.monotonic()
-    done = assay(shop.root, "context", "sign a session")
+    with at_most(DEADLINE):
+        done = assay(shop.root, "context", "sign a session")
     assert done.code == 2
     assert "the index is damaged (unexpected schema). Rebuild it with: " in done.err
     assert len(done.err.splitlines()) == 1
-    assert shop.index().mode == "full"
-    assert time.monotonic() - started < DEADLINE
+    with at_most(DEADLINE):
+        assert shop.index().mode == "full"
     assert shop.symbols() >= {"shop.py::sign_session"}
 
 

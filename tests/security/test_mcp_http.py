@@ -18,6 +18,7 @@ from assay.serve.access import Access
 from assay.serve.mcp.server import LARGEST_BODY, SESSIONS, Guard
 from assay.serve.web.application import Guard as WebGuard
 from support.agents import http_server
+from support.waiting import PATIENCE
 
 PORT = 7070
 OURS = ["localhost", "localhost:7070", "127.0.0.1:7070", "[::1]:7070", "LOCALHOST:7070"]
@@ -120,7 +121,7 @@ class Client:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         self.path = parts.path
-        self.connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 0, timeout=20)
+        self.connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 0, timeout=PATIENCE)
 
     def post(self, body: object, **headers: str) -> tuple[int, dict[str, str]]:
         sent = {"content-type": "application/json", "accept": "application/json, text/event-stream"}

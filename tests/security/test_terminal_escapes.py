@@ -15,6 +15,7 @@ from assay.text.display import escaped_in_json, printable
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.repository import Repository
 from support.terminal import STYLE, in_terminal, without_progress
+from support.waiting import PATIENCE
 
 CLI = Path(package.__file__).parent / "cli"
 # what moves a cursor, ends a line, sets a title or turns the direction of writing
@@ -74,7 +75,7 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda one: " ".join(one).encode("ascii", "replace").decode()[:40])
 def test_no_command_prints_what_a_terminal_obeys(station: Repository, arguments: tuple[str, ...]) -> None:
     done = subprocess.run(
-        [*COMMAND, *arguments], cwd=station.root, env=ENVIRONMENT, capture_output=True, timeout=60, check=False
+        [*COMMAND, *arguments], cwd=station.root, env=ENVIRONMENT, capture_output=True, timeout=PATIENCE, check=False
     )
     for stream in (done.stdout, done.stderr):
         text = stream.decode()
@@ -158,7 +159,7 @@ def test_printing_is_left_to_the_functions_that_make_text_safe() -> None:
 def test_json_says_to_a_program_what_it_said_before() -> None:
     import json
 
-    value = {"name": f"a{ESCAPES}\u2028\U000e0001é漢\U0001f642"}
+    value = {"name": f"a{ESCAPES}\u2028\ud800\U000e0001é漢\U0001f642"}
     text = escaped_in_json(json.dumps(value, ensure_ascii=False))
     assert json.loads(text) == value
     assert not OBEYED.search(text)
@@ -167,3 +168,4 @@ def test_json_says_to_a_program_what_it_said_before() -> None:
 
 def test_printable_keeps_lines_and_tabs_only() -> None:
     assert printable("a\n\tb\x0b\x0c\x1c\x85c") == "a\n\tb\ufffd\ufffd\ufffd\ufffdc"
+    assert printable("a\u2028b\u2029c").splitlines() == ["a\ufffdb\ufffdc"]

@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,8 @@ from support.command import COMMAND, ENVIRONMENT, assay
 from support.model_server import ModelServer, Stream, run_model_server
 from support.repository import Repository
 from support.trust import trust_settings
-from support.web_server import PATIENCE, run_server
+from support.waiting import PATIENCE, until
+from support.web_server import run_server
 
 pytestmark = pytest.mark.filterwarnings("ignore::assay.config.trust.UntrustedSettings")  # expected nearly everywhere
 
@@ -127,10 +127,7 @@ def test_status_and_config_name_the_ignored_settings(clone: Repository) -> None:
 
 def test_the_web_answers_without_what_is_untrusted_and_says_so(clone: Repository, attacker: ModelServer) -> None:
     with run_server(clone.root) as server:
-        deadline = time.monotonic() + PATIENCE
-        while server.get("/api/search", query="signed cookies").status != 200:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        until(lambda: server.get("/api/search", query="signed cookies").status == 200)
         assert server.get("/api/ask", question="how are cookies signed?").status == 200
         assert "[search] embedder" in server.get("/api/status").json["ignored_settings"]
         assert "Ignored until trusted: [search] embedder" in server.get("/index").text
@@ -217,7 +214,7 @@ def test_a_person_is_asked(clone: Repository, typed: str, code: int) -> None:
     try:
         os.write(person, typed.encode())
         done = subprocess.run(
-            [*COMMAND, "trust"], cwd=clone.root, env=ENVIRONMENT, stdin=terminal, stderr=terminal, timeout=60, check=False,
+            [*COMMAND, "trust"], cwd=clone.root, env=ENVIRONMENT, stdin=terminal, stderr=terminal, timeout=PATIENCE, check=False,
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
     finally:
@@ -284,7 +281,7 @@ def test_decisions_of_processes_at_the_same_time_all_count(tmp_path: Path, monke
         subprocess.Popen(command, env=ENVIRONMENT | {"ASSAY_CONFIG_DIR": str(own)}, stdout=-3, stderr=-3)
         for command in commands
     ]
-    assert [process.wait(60) for process in running] == [0] * len(roots)
+    assert [process.wait(PATIENCE) for process in running] == [0] * len(roots)
     assert [load(root).ignored for root in roots] == [()] * len(roots)
     modes = {path.name: path.stat().st_mode & 0o777 for path in (own, own / "trust", *(own / "trust").iterdir())}
     assert modes.pop("config") == modes.pop("trust") == 0o700

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from string import ascii_lowercase
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from assay.index.chains import bare, chain, last
 from assay.text.display import printable
+from assay.text.prose import searchable, tidy
 from assay.text.terms import nearest, words
 
 law = settings(deadline=None)
@@ -258,3 +260,17 @@ def test_what_could_steer_a_terminal_is_replaced_and_what_nobody_sees_goes() -> 
     assert printable("a\x1b[31mb\x07\u202ec\x9b") == "a\ufffd[31mb\ufffd\ufffdc\ufffd"
     assert printable("soft\u00adhyphen\r\n\ttab\u200b\ufeff") == "softhyphen\n\ttab"
     assert printable("é\u00a0語 \U0001f468\u200d\U0001f469") == "é\u00a0語 \U0001f468\u200d\U0001f469"
+
+
+@pytest.mark.parametrize("run", ["a", "https://", "(", " ", "fix ", "a/", "A1-"])
+def test_long_runs_in_a_commit_message_take_linear_time(run: str) -> None:
+    text = f"({run * (400_000 // len(run))}x"
+    began = time.process_time()
+    searchable(text)
+    tidy(text)
+    assert time.process_time() - began < 10  # of less than one; retries take minutes
+
+
+def test_ids_of_a_commit_message_are_left_out() -> None:
+    text = "Fix #12 and acme/shop#3, https://x.org/acme/shop/issues/4 in a/b/c#5 ( , )"
+    assert searchable(text).split() == ["in", "a/", "(", ",", ")"]

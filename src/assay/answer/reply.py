@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,7 +12,7 @@ from assay.answer.citations import strip_unknown_citations
 from assay.answer.excerpts import Excerpt
 from assay.answer.units import CODE, SENTENCE, Unit
 from assay.search.hits import SearchHit
-from assay.text.display import printable
+from assay.text.display import printable, quoted
 from assay.text.markup import FENCE, closes, ticks_around
 from assay.text.plain import plain_text
 
@@ -68,6 +69,16 @@ class Reply:
     def grounded(self) -> bool:
         """True for an answer, false for the closest passages and for a refusal."""
         return self.outcome == ANSWERED
+
+    @property
+    def notice(self) -> str:
+        """Words of assay itself: the refusal, or that it is not sure; empty for an answer."""
+        return NOT_SURE if self.outcome == CLOSEST else "" if self.quotation else self.text
+
+    @property
+    def quotation(self) -> str:
+        """Excerpts, or the text of a model; empty for a refusal."""
+        return self.text if self.outcome != REFUSED or self.problem else ""
 
 
 def source(number: int, found: SearchHit, first: int, last: int, text: str) -> Source:
@@ -191,31 +202,38 @@ FORMS = ("text", "markdown", "json")
 
 
 NOT_SURE = "Not sure. These passages come closest:"
+EXCERPT = {"text": "  ", "markdown": "> "}  # before each line that is not assay's own
 
 
 def render_reply(reply: Reply, form: str) -> str:
-    """Render the answer and its list of sources, safe for a terminal."""
-    text = reply.text if form == "markdown" else _without_markdown(reply.text)
-    return printable("\n\n".join(filter(None, (opened(text, reply), sources(reply, form)))))
-
-
-def opened(text: str, reply: Reply) -> str:
-    """Return the text of a reply after what says that it is not sure, if it is not."""
-    return f"{NOT_SURE}\n\n{text}" if reply.outcome == CLOSEST else text
+    """Render the answer and its list of sources, safe for a terminal; only notices and sources begin in column 0."""
+    text = (_without_tags if form == "markdown" else _without_markdown)(reply.quotation)
+    parts = (reply.notice, quoted(printable(text), EXCERPT[form]) if text else "", sources(reply, form))
+    return "\n\n".join(printable(part) for part in parts if part)
 
 
 def _without_markdown(text: str) -> str:
     """Indent fenced code by four blanks instead."""
-    lines, fence = list[str](), ""
-    for line in text.split("\n"):
-        if fence:
-            fence = "" if closes(line, fence) else fence
-            lines += [f"    {line}"] if fence else []
-        elif opened := FENCE.match(line):
-            fence = opened[1]
-        else:
-            lines.append(line)
+    lines = ((f"    {line}" if code else line) for line, code, fence in _fenced_lines(text) if not fence)
     return "\n".join(lines)
+
+
+def _without_tags(text: str) -> str:
+    """Escape what Markdown takes for a tag, which may end the quotation or hide what follows it."""
+    return "\n".join(line if code else _TAG.sub(r"\\<", line) for line, code, _ in _fenced_lines(text))
+
+
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+def _fenced_lines(text: str) -> Iterator[tuple[str, bool, bool]]:
+    """Yield each line of Markdown, whether it is in a fenced block, and whether it is the fence itself."""
+    open_fence = ""
+    for line in text.split("\n"):
+        fence = FENCE.match(line) if not open_fence else None
+        is_end = bool(open_fence) and closes(line, open_fence)
+        yield line, bool(open_fence), bool(fence) or is_end
+        open_fence = "" if is_end else fence[1] if fence else open_fence
 
 
 def sources(reply: Reply, form: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +13,7 @@ from assay.core.progress import Report
 from assay.errors import AssayError
 from assay.system.cluster import ClusterSettings
 from assay.system.executor import Unit, UnitFailed, open_executor, require_folder
+from assay.system.programs import guarding
 
 if TYPE_CHECKING:
     from assay.index.enrich.pipeline import Enriched
@@ -27,7 +29,7 @@ def index_on_cluster(
     `permissions` says which may be a home directory or file system root.
     """
     units = [(label, member.root, member.home.folder, rebuild, permissions[label]) for label, member in members.items()]
-    for label, outcome in apply_on_cluster("indexing", index_elsewhere, units, cluster):
+    for label, outcome in apply_on_cluster("indexing", index_elsewhere, units, cluster, _roots(members)):
         yield label, check_outcome(members[label], outcome)
 
 
@@ -45,7 +47,7 @@ def enrich_on_cluster(
 ) -> Iterator[tuple[str, Enriched | Exception]]:
     """Yield the outcome of each repository, enriched by the tools of a worker, by label, as it arrives."""
     units = [(label, member.root, member.home.folder, options) for label, member in members.items()]
-    for label, outcome in apply_on_cluster("enriching", enrich_elsewhere, units, cluster):
+    for label, outcome in apply_on_cluster("enriching", enrich_elsewhere, units, cluster, _roots(members)):
         yield label, check_outcome(members[label], outcome)
 
 
@@ -57,10 +59,17 @@ def enrich_elsewhere(label: str, root: Path, index_dir: Path, options: EnrichOpt
 
 
 def apply_on_cluster(
-    stage: str, function: Callable[..., Result], units: Sequence[Unit], cluster: ClusterSettings
+    stage: str,
+    function: Callable[..., Result],
+    units: Sequence[Unit],
+    cluster: ClusterSettings,
+    roots: Sequence[Path] = (),
 ) -> Iterator[tuple[str, Result | UnitFailed]]:
-    """Apply a function to repositories, whose labels are the first arguments; yield label and outcome as they arrive."""
-    with open_executor(1, cluster) as executor, Bar() as bar:
+    """Apply a function to repositories, whose labels are the first arguments; yield label and outcome as they arrive.
+
+    Workers start no program that is inside one of `roots`, whichever they work on.
+    """
+    with open_executor(1, cluster, partial(guarding, roots)) as executor, Bar() as bar:
         assert executor is not None
         bar.start(stage, len(units))
         # not at_once: a second attempt would wait for the lock of the first
@@ -68,6 +77,10 @@ def apply_on_cluster(
             bar.close()
             yield label, outcome
             bar.advance()
+
+
+def _roots(members: Mapping[str, Repository]) -> list[Path]:
+    return [member.root for member in members.values()]
 
 
 def check_outcome(repo: Repository, outcome: tuple[Any, str | None] | UnitFailed) -> Any:

@@ -1,12 +1,14 @@
 """Shared by all commands: the only functions that print, the progress bar, and the default root.
 
-Repositories are untrusted: `echo` replaces control characters in names and texts, JSON output escapes them.
+Repositories are untrusted: `echo` replaces control characters in names and texts and indents what follows a line break
+in them, JSON output escapes them.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import sys
 import time
@@ -18,7 +20,8 @@ import click
 
 from assay.config.roots import root_around
 from assay.core.progress import Progress
-from assay.text.display import escaped_in_json, printable, shortened, wrapped
+from assay.system.programs import find_program, safe_path
+from assay.text.display import escaped_in_json, one_line, printable, shortened, wrapped
 
 F = TypeVar("F", bound=Callable[..., Any])
 Part = str | tuple[str, dict[str, Any]]  # text, optionally with arguments of `click.style`
@@ -68,13 +71,24 @@ def find_root(path: Path | None) -> Path:
     return root_around(Path.cwd())
 
 
+_FURTHER_LINE = re.compile(r"(?<=[^\n])(\n+)(?=\S)")
+
+
 def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
-    """Print text; terminal control and bidirectional formatting characters are replaced."""
-    click.echo(printable(str(text)), err=err, nl=nl)
+    """Print a message; terminal control and bidirectional formatting characters are replaced.
+
+    Further lines are indented: a value from a repository may have line breaks, and must not pass for another message.
+    """
+    click.echo(_FURTHER_LINE.sub(r"\1  ", printable(str(text))), err=err, nl=nl)
+
+
+def echo_lines(text: str, err: bool = False) -> None:
+    """Print lines as they are, safe for a terminal: all are ours, or those that are not are marked."""
+    click.echo(printable(text), err=err)
 
 
 def echo_wrapped(text: object) -> None:
-    """Print text; in a terminal, longer lines are wrapped between words, with their indentation."""
+    """Print a message; in a terminal, longer lines are wrapped between words and indented."""
     if is_terminal():
         text = "\n".join(wrapped(str(text), shutil.get_terminal_size().columns))
     echo(text)
@@ -82,6 +96,7 @@ def echo_wrapped(text: object) -> None:
 
 def echo_row(text: str) -> None:
     """Print a row of a list; in a terminal, a longer one is cut."""
+    text = one_line(text)
     echo(shortened(text, shutil.get_terminal_size().columns) if is_terminal() else text)
 
 
@@ -128,7 +143,7 @@ def show_usage_error(error: click.ClickException) -> None:
     """Print a click usage error, sanitized: an argument may be an untrusted file name."""
     message = io.StringIO()
     error.show(message)
-    echo(message.getvalue(), err=True, nl=False)
+    echo_lines(message.getvalue().rstrip("\n"), err=True)
 
 
 def use_color(choice: str, environment: Mapping[str, str]) -> bool | None:
@@ -156,7 +171,8 @@ def page(text: str) -> None:
         return
     shown = text if click.get_current_context().color is not False else click.unstyle(text)
     # as git does: end if it fits the screen, pass colours on, leave the text on the screen
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": "FRX", **os.environ})
+    environment = {"LESS": "FRX", **os.environ, "PATH": safe_path()}
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
     interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the pager
     try:
         process.communicate(shown.encode("utf-8", "replace"))  # which may end before it has read everything
@@ -165,19 +181,16 @@ def page(text: str) -> None:
 
 
 def pager(environment: Mapping[str, str]) -> list[str]:
-    """Return the command of the user's pager, $PAGER or less; empty without one, and on a terminal it cannot control.
-
-    A program is searched in the folders of PATH, but never in the current one, which may be a hostile repository.
-    """
+    """Return the command of the user's pager, $PAGER or less; empty without one, and on a terminal it cannot control."""
     import shlex
 
     try:
         command = shlex.split(environment.get("PAGER", "less -FRX"))
     except ValueError:
         return []
-    program = shutil.which(command[0], path=environment.get("PATH")) if command else None
-    usable = program is not None and os.path.isabs(program) and not _is_dumb(environment)
-    return [program, *command[1:]] if program and usable and command != ["cat"] else []
+    usable = command and command != ["cat"] and not _is_dumb(environment)
+    program = find_program(command[0], environment.get("PATH")) if usable else None
+    return [program, *command[1:]] if program else []
 
 
 def _is_dumb(environment: Mapping[str, str]) -> bool:

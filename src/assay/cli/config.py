@@ -72,7 +72,8 @@ def _check_file(root: Path, form: str) -> int:
         print_json({"file": _file_name(configuration), "problems": problems})
     else:
         success = f"{configuration.file}: valid" if configuration.file else f"no {NAME} in {root}: defaults are used"
-        echo("\n".join(problems) or success)
+        for line in problems or [success]:
+            echo(line)
     return 1 if problems else 0
 
 

@@ -17,7 +17,7 @@ from assay.config.cluster import choose_cluster
 from assay.core.items import EXTERNAL
 from assay.errors import AssayError
 from assay.rank.status import EnrichmentStatus
-from assay.text.display import counted
+from assay.text.display import counted, path_mark
 
 if TYPE_CHECKING:
     from assay.index.enrich.pipeline import Enriched, ToolRun
@@ -150,7 +150,7 @@ def _show_disagreements(rows: list[Disagreement], form: str) -> None:
         print_json({"total": len(rows), "disagreements": [_row_json(row) for row in rows]})
         return
     for row in rows:
-        echo(f"{row.path}:{row.line}: {row.call}  ({row.kind})")
+        echo(f"{path_mark(row.path)}{row.path}:{row.line}: {row.call}  ({row.kind})")
         echo(f"    ours: {_targets(row.own_targets)}{f'  ({row.provenance})' if row.provenance else ''}")
         echo(f"    tool: {_targets(row.tool_targets)}")
     echo(counted(len(rows), "disagreement"))

@@ -308,7 +308,8 @@ def server_options(note: str = "") -> Callable[[F], F]:
             "audit_file",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help=f"Append who asked what endpoint{note}, as JSON lines, never the text of a question.",
+            help=f"Append who asked what endpoint{note}, as JSON lines, never the text of a question. Refused requests of "
+            "strangers are in FILE.refused.",
         )(function)
         function = click.option(
             "--token",

@@ -17,8 +17,7 @@ from assay.cli.common import Part
 from assay.core.items import Item
 from assay.core.packs import Heading, PackedItem, Ranked, Section, Source
 from assay.pack.render import form
-from assay.pack.render.form import one_line
-from assay.text.display import columns, counted, shortened, wrapped
+from assay.text.display import columns, counted, one_line, path_mark, quoted, shortened, wrapped
 from assay.text.markup import paragraphs, without_roles
 from assay.text.plain import plain_text
 from assay.text.prose import sentences
@@ -284,7 +283,7 @@ def search_screen(hits: Sequence[SearchHit], size: Size, wanted: int | None) -> 
 
 
 def _hit(hit: SearchHit, width: int) -> Result:
-    place = one_line(hit.place)
+    place = one_line(f"{path_mark(hit.path)}{hit.place}")
     title = _last_headings(hit.headings, width - columns(place) - 2) if hit.headings else hit.title
     repeated = {hit.headings[-1]} if hit.headings else set()
     code = int(bool(hit.symbol))  # its first line is like its title
@@ -340,11 +339,14 @@ def best_lines(lines: Sequence[Detail], words: Words, most: int = _MOST_DETAILS)
 
 
 _MOST_SOURCES = 5  # on a screen that cannot show the whole answer
+_EXCERPT = "  "  # before each quoted line
 
 
-def answer_screen(answer: str, sources: str, size: Size) -> list[Line]:
-    """Arrange an answer and its sources on a screen. Of a longer answer the beginning is shown, with the first sources."""
-    body = _answer_lines(answer, size.width)
+def answer_screen(notice: str, excerpts: str, sources: str, size: Size) -> list[Line]:
+    """Arrange the parts of a reply on a screen. Of a longer one the beginning is shown, with the first sources."""
+    above = [(line,) for line in wrapped(notice, size.width)] if notice else []
+    below = _excerpt_lines(excerpts, size.width)
+    body = [*above, *([()] if above and below else []), *below]
     cited = [_source(line, size.width) for line in sources.split("\n")] if sources else []
     room = max(LEAST_RESULTS, size.height - _SPARE_LINES)
     if len(body) + len(cited) + bool(cited) > room:
@@ -354,14 +356,12 @@ def answer_screen(answer: str, sources: str, size: Size) -> list[Line]:
     return [*body, *((), *cited)] if cited else body
 
 
-def _answer_lines(answer: str, width: int) -> list[Line]:
-    """Return an answer with its paragraphs wrapped, and its code indented and cut."""
+def _excerpt_lines(excerpts: str, width: int) -> list[Line]:
+    """Return quoted paragraphs wrapped, and their code indented and cut."""
     lines: list[Line] = []
-    for paragraph in paragraphs(answer):
-        text = paragraph.text
-        cut = (
-            [shortened(_INDENT + line, width) for line in text.split("\n")] if paragraph.code else wrapped(text, width)
-        )
+    for paragraph in paragraphs(excerpts):
+        text = quoted(paragraph.text, _EXCERPT + _INDENT if paragraph.code else _EXCERPT)
+        cut = [shortened(line, width) for line in text.split("\n")] if paragraph.code else wrapped(text, width)
         lines += [(), *((line,) for line in cut)]
     return lines[1:]
 

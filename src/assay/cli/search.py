@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import click
 
-from assay.answer.reply import FORMS, Reply, opened, render_reply, sources
+from assay.answer.reply import EXCERPT, FORMS, Reply, render_reply, sources
 from assay.api import Repository, SearchFilters
-from assay.cli.common import Bar, echo, format_option, print_json, styled
+from assay.cli.common import Bar, echo, echo_lines, format_option, print_json, styled
 from assay.cli.options import Refresh, TextOrStdin, View, filter_options, question_options, screen_options
 from assay.cli.screen import Line, answer_screen, search_screen
 from assay.search.hits import SearchHit, SearchResults
 from assay.serve import json_answers
-from assay.text.display import counted, printable
+from assay.text.display import counted, one_line, path_mark, printable
 
 _MAX_COLUMNS = 160  # of a printed line
 
@@ -100,8 +100,8 @@ def _snippets(results: SearchResults, explain: bool) -> Iterator[Line]:
     for number, result in enumerate(results):
         if number:
             yield ()
-        title: Line = ("  ", (result.title, {"bold": True})) if result.title else ()
-        yield ((result.place, {"fg": "cyan"}), *title)
+        title: Line = ("  ", (one_line(result.title), {"bold": True})) if result.title else ()
+        yield ((one_line(f"{path_mark(result.path)}{result.place}"), {"fg": "cyan"}), *title)
         yield from (("    ", *line) for line in _snippet(result))
         if explain:
             yield ("    ", (_explained(result), {"dim": True}))
@@ -131,7 +131,7 @@ def _explained(result: SearchHit) -> str:
 
 
 def _truncate(line: str) -> str:
-    safe = printable(line.rstrip())
+    safe = one_line(line.rstrip())
     return safe if len(safe) <= _MAX_COLUMNS else safe[: _MAX_COLUMNS - 1] + "…"
 
 
@@ -173,7 +173,7 @@ def ask_command(
     Exit codes: 0 answered, 1 not sure or refused, 2 could not run.
     """
     fresh = refresh()
-    stream = _StreamPrinter() if form != "json" else None
+    stream = _StreamPrinter(EXCERPT[form]) if form == "text" else None
     with Bar() as bar:
         reply = repo.ask(question, **filters, model=model, threshold=threshold, progress=bar, show=stream)
     if form == "json":
@@ -186,23 +186,26 @@ def ask_command(
 
 
 class _StreamPrinter:
-    """Streams model output to the terminal."""
+    """Streams model output to the terminal, with a mark before each line: it is not assay's own."""
 
-    anything = False
+    def __init__(self, mark: str) -> None:
+        self.anything = False
+        self._line_end = f"\n{mark}"
 
     def __call__(self, text: str) -> None:
-        self.anything = self.anything or bool(text)
-        echo(text, nl=False)
+        if text:
+            echo(("" if self.anything else self._line_end[1:]) + text.replace("\n", self._line_end), nl=False)
+            self.anything = True
 
 
 def _print_answer(reply: Reply, form: str, streamed: bool, view: View) -> None:
     """Print the answer and its sources; after streaming, only what was not printed yet."""
     if not streamed and view.screen:
-        lines = answer_screen(opened(reply.text, reply), sources(reply, form), view.screen)
+        lines = answer_screen(reply.notice, reply.quotation, sources(reply, form), view.screen)
         view.show("".join(f"{styled(*line)}\n" for line in lines))
         return
     if not streamed:
         view.show(f"{render_reply(reply, form)}\n")
         return
     remainder = sources(reply, form) if reply.grounded or reply.problem else reply.text
-    echo("\n" + ("\n" + remainder if remainder else ""))
+    echo_lines("\n" + ("\n" + remainder if remainder else ""))

@@ -29,6 +29,7 @@ from assay.serve.tokens import ROLES, Tokens
 from assay.serve.watch import resident_of
 from assay.serve.watch.first_look import FirstLook
 from assay.system.files import FOLDER
+from assay.system.programs import find_program
 from assay.text.display import counted
 
 
@@ -364,8 +365,11 @@ def init_command(root: Path | None, names: tuple[str, ...], only_show: bool) -> 
 
 def _start_command() -> list[str]:
     """Return the command that clients use to start assay."""
-    # -P: import no modules from the repository
-    return ["assay"] if shutil.which("assay") else [sys.executable, "-P", "-m", "assay"]
+    by_name = shutil.which("assay")
+    ours = str(Path(sys.executable).with_name("assay"))  # of this environment, even if it is inside the repository
+    if by_name and by_name in (ours, find_program("assay")):
+        return ["assay"]
+    return [sys.executable, "-P", "-m", "assay"]  # -P: import no modules from the repository
 
 
 def _is_installed(client: Client, root: Path) -> bool:

@@ -256,10 +256,11 @@ def _postgres(text: str) -> Address:
 
 @contextmanager
 def _owner(address: Address) -> Iterator[psycopg.Connection]:
-    """Connect as the login of an address, without a role of its project."""
+    """Connect as the login of an address, without a role of its project; print warnings of the server."""
     from assay.database.postgres import connect, translated
 
     with translated(address), connect(address) as connection:
+        connection.add_notice_handler(lambda notice: echo(f"assay: warning: {notice.message_primary}", err=True))
         yield connection
 
 

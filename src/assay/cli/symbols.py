@@ -11,6 +11,7 @@ import click
 from assay.api import Repository
 from assay.cli.common import (
     echo,
+    echo_lines,
     echo_row,
     echo_styled,
     echo_wrapped,
@@ -40,7 +41,7 @@ from assay.rank.owners import Owners
 from assay.rank.symbols import missing
 from assay.serve import json_answers
 from assay.store.links.authors import day
-from assay.text.display import counted
+from assay.text.display import counted, one_line, path_mark
 
 
 @click.command("symbols")
@@ -69,7 +70,9 @@ def symbols_command(pattern: str, repo: Repository, refresh: Refresh, limit: int
             for line in definition_lines(item, shutil.get_terminal_size().columns):
                 echo_styled(*line)
         else:
-            echo(f"{item.path}:{item.start}  {item.kind} {item.symbol}  {item.signature}")
+            echo(
+                one_line(f"{path_mark(item.path)}{item.path}:{item.start}  {item.kind} {item.symbol}  {item.signature}")
+            )
     if len(matches) > limit:
         echo(f"… and {len(matches) - limit} more; -n shows more", err=True)
 
@@ -229,7 +232,7 @@ def graph_command(
     if form == "json":
         print_json(json_answers.graph(graph))
         return
-    echo(DIAGRAMS[form](graph), nl=False)
+    echo_lines(DIAGRAMS[form](graph).rstrip("\n"))
 
 
 # assay owners
@@ -261,7 +264,7 @@ def owners_command(place: str, repo: Repository, refresh: Refresh, limit: int, f
 
 
 def _print_owners(answer: Owners, limit: int) -> None:
-    echo(answer.place)
+    echo(one_line(f"{path_mark(answer.place.partition('::')[0])}{answer.place}"))
     if not answer.rules:
         echo_row("  owners   no rule of a CODEOWNERS file matches")
     for number, rule in enumerate(answer.rules):

@@ -18,6 +18,7 @@ from assay.cli.common import Bar, echo, format_option, print_json
 from assay.cli.options import repository_options
 from assay.errors import AssayError, install
 from assay.serve.access import Access, listen
+from assay.serve.telemetry import PerMinute
 from assay.text.display import counted
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def _print_results(results: Sequence[Ingested], form: str) -> None:
 # Receiving
 
 _REPORT_SECONDS = 10.0  # between two lines about what was received
+_PROBLEMS_PER_MINUTE = 30  # lines
 
 
 def _listen(repo: Repository, address: str) -> None:
@@ -128,13 +130,16 @@ class _Totals:
     def __init__(self) -> None:
         self._requests = self._spans = self._calls = 0
         self._printed = time.monotonic()
+        self._problems = PerMinute(_PROBLEMS_PER_MINUTE)
 
     def add(self, ingested: Ingested) -> None:
         self._requests += 1
         self._spans += ingested.spans
         self._calls += ingested.calls
         for problem in ingested.problems[:1]:
-            echo(f"problem: {problem}", err=True)
+            left_out = self._problems.admit()
+            if left_out is not None:
+                echo(f"problems left out in this minute: {left_out}" if left_out else f"problem: {problem}", err=True)
         if time.monotonic() - self._printed > _REPORT_SECONDS:
             self._printed = time.monotonic()
             self.print(time.strftime("%H:%M:%S"))

@@ -40,6 +40,28 @@ def _escaped(match: re.Match[str]) -> str:
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
+# Quotations: lines of assay itself begin in the first column, and text of a repository never does
+
+QUOTED = " "  # before each quoted line: in front of code it costs next to no tokens
+_PLAIN_PATH = re.compile(r"(?!\[#|\Z)[^\s:/]*+(?:/[^:]*)?")
+_LINE_BREAKS = re.compile("[\t\n\r\u2028\u2029]+")
+
+
+def quoted(text: str, mark: str = QUOTED) -> str:
+    """Return text of a repository with a mark before every line, so that none can pass for one of ours."""
+    return "\n".join(f"{mark}{line}".rstrip() for line in text.split("\n"))
+
+
+def one_line(text: str) -> str:
+    """Return text of a repository for a place within a line: on one line, and printable."""
+    return text if text.isprintable() else printable(_LINE_BREAKS.sub(" ", text))
+
+
+def path_mark(path: str) -> str:
+    """Return `./` for a path that has a colon, or a blank in its first part, as our own lines do; usually nothing."""
+    return "" if _PLAIN_PATH.fullmatch(path) else "./"
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Format a number with its noun: `1 query`, `1,204 queries`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
@@ -50,6 +72,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 _TAB = 4  # columns
 _ZERO_WIDTH = frozenset({"Mn", "Me", "Cf"})  # accents, enclosing marks, joiners
 _INDENT = re.compile(r"\s*(?:[-*+•] |\d{1,3}[.)] )?")  # of a line, with the mark of a list entry
+_HANGING = 2  # columns: the rest of a wrapped line, which may be quoted, never begins in the first
 
 
 def columns(text: str) -> int:
@@ -80,10 +103,10 @@ def _fitting(text: str, width: int) -> int:
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:
-    """Yield the lines of a text, safe for a terminal; longer ones are wrapped between words, with their indentation."""
+    """Yield the lines of a text, safe for a terminal; longer ones are wrapped between words and indented."""
     for line in printable(text.expandtabs(_TAB)).split("\n"):
         indent = _INDENT.match(line)
-        hanging = " " * min(indent.end() if indent else 0, width // 2)
+        hanging = " " * min(max(_HANGING, indent.end() if indent else 0), width // 2)
         rest = line.rstrip()
         while columns(rest) > width:
             fitting = max(1, _fitting(rest, width))

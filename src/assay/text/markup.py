@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from assay.text.display import one_line
+
 
 @dataclass(frozen=True, slots=True)
 class Heading:
@@ -52,6 +54,14 @@ def closes(line: str, fence: str) -> bool:
 def ticks_around(text: str, least: int = 3) -> str:
     """Return a run of backticks longer than any in the text: a fence or code span that the text cannot close."""
     return "`" * max(least, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+
+
+def span(text: str) -> str:
+    """Return a code span of Markdown that shows the text verbatim, on one line."""
+    text = one_line(text)
+    ticks = ticks_around(text, 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
 
 
 class Paragraph(NamedTuple):

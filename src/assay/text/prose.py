@@ -41,14 +41,14 @@ _TRAILER = re.compile(
 )
 # names of standards that look like tickets
 _TICKET = r"\b(?!(?:UTF|SHA|RFC|ISO|HTTP|CVE|CWE|PEP|MD|AES|RSA|TLS|SSL|X|IPV|BASE|PY|ES|C|GPT)-)[A-Z][A-Z0-9]+-\d+\b"
-_ID = rf"(?:[\w.-]+/[\w.-]+)?#\d+\b|\b(?i:GH)-\d+\b|{_TICKET}|https?://\S+/(?:issues|pull|pulls|merge_requests|browse|bugs?)/[\w-]+\S*"
+_ID = rf"(?:(?<![\w.-])[\w.-]+/[\w.-]+)?#\d+\b|\b(?i:GH)-\d+\b|{_TICKET}|https?://\S{{1,250}}/(?:issues|pull|pulls|merge_requests|browse|bugs?)/[\w-]+\S*"
 _REFERENCE = (
     rf"(?:\b(?i:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references|see|issues?|pr|bug|ticket)\b[:\s]*)?(?:{_ID})"
 )
 _IDS = re.compile(rf"{_REFERENCE}(?:(?:\s*[,;&]\s*|\s+and\s+|\s+){_REFERENCE})*")
 LEADING = ",;: \n"  # leftover characters at the start after a removal
 _LEFTOVER = re.compile(r"^[ \t]*[,;:&]+[ \t]*$", re.M)
-_EMPTY = re.compile(r"(?<!\w)(?:\(\s*[,;:.&]*\s*\)|\[\s*\])")  # but not the parentheses of a call
+_EMPTY = re.compile(r"(?<!\w)(?:\(\s*+[,;:.&]*+\s*+\)|\[\s*+\])")  # but not the parentheses of a call
 
 
 def searchable(text: str) -> str:
@@ -70,6 +70,6 @@ def tidy(text: str) -> str:
     """Remove empty brackets, double spaces and repeated blank lines, as left by removals."""
     text = _LEFTOVER.sub("", _EMPTY.sub("", text.replace("\r\n", "\n")))
     text = re.sub(r"(?<=\S)[ \t]{2,}", " ", text)
-    text = re.sub(r"[ \t]+(?=[.,;:!?)](?:\s|$))", "", text)
+    text = re.sub(r"(?<![ \t])[ \t]++(?=[.,;:!?)](?:\s|$))", "", text)
     lines = [line.rstrip() for line in text.split("\n")]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -80,7 +80,7 @@ def end_of_module(lines: Sequence[str], at: int) -> int:
 
 # MDX
 
-_CODE_SPAN = re.compile(r"(`+[^`]+`+)")
+_CODE_SPAN = re.compile(r"((?<!`)`+[^`]+`+)")
 _EXPRESSION = re.compile(r"\{(?:/\*[^*]*\*/|['\"] *['\"])\}")  # a comment or a blank; others may be text
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import echo, echo_row, print_json
+from assay.cli.common import echo, echo_lines, echo_row, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import Runs
 from assay.errors import AssayError
@@ -93,7 +93,7 @@ def conclude(
     if form == "json":
         print_json({"number": entry.number, "before": a.run_id, "after": b.run_id, "log": opened.place})
     else:
-        echo(entry_text)
+        echo_lines(entry_text)
 
 
 @experiment_command.command("list")
@@ -128,4 +128,4 @@ def show(number: int | None, log: Path | None, runs: Runs, form: str) -> None:
     if form == "json":
         print_json({"log": opened.place, "text": text})
     else:
-        echo(text or f"{opened.place}: no experiments yet")
+        echo_lines(text or f"{opened.place}: no experiments yet")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.common import echo, echo_lines, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, progress_bar
 from assay.cli.evaluation.run import begin
@@ -334,4 +334,4 @@ def _print_thresholds(points: list[Point], advice: Advice) -> None:
         echo(f"keep it: {advice.why}")
         return
     echo(f"best: {best.threshold:g}, balanced accuracy {figure(best.balanced_accuracy)}: {advice.why}")
-    echo(f"\nin assay.toml:\n[ask]\nthreshold = {best.threshold:g}")
+    echo_lines(f"\nin assay.toml:\n[ask]\nthreshold = {best.threshold:g}")

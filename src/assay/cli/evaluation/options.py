@@ -18,6 +18,7 @@ from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.runs import RunStore
 from assay.evaluate.selection import Selection
 from assay.system.files import FOLDER, place_in
+from assay.text.display import one_line
 
 
 class Decorator(Protocol):
@@ -211,7 +212,7 @@ def figure(value: float | None, signed: bool = False) -> str:
 
 def echo_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a plain-text table: the first column left-aligned, numeric columns right-aligned."""
-    cells = [[str(cell) for cell in row] for row in (head, *rows)]
+    cells = [[one_line(str(cell)) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     right_aligned = [column > 0 and all(_is_numeric(row[column]) for row in cells[1:]) for column in range(len(head))]
     for row in cells:

@@ -34,6 +34,7 @@ from assay.evaluate.selection import Selection
 from assay.evaluate.verdicts import verdict
 from assay.evaluate.verify import diagnose, diagnosis_json, existence
 from assay.html.report import render
+from assay.text.display import one_line
 from assay.text.suggest import did_you_mean
 
 
@@ -113,7 +114,7 @@ def _find_query(queries: list[dict[str, Any]], query_id: str) -> dict[str, Any]:
 
 
 def _print_query(query: dict[str, Any]) -> None:
-    echo(f"{query['id']}  {query['tier']}\n{query['text']}\n")
+    echo(f"{one_line(query['id'])}  {query['tier']}\n  {query['text']}\n")
     for name in query["expected"]:
         rank = query["found"].get(name)
         echo(f"  expected  {name}  " + (f"found at {rank}" if rank else "not found"))
@@ -329,6 +330,6 @@ def diagnose_command(run: str, corpus: Path | None, verbose: bool, runs: Runs, f
     echo_table(["lost at", "missed", "share"], rows)
     echo("")
     for loss in lost[: None if verbose else _SHOWN_DIAGNOSES]:
-        echo(f"  {loss.query}: {loss.expected}: {loss.stage} ({loss.detail})")
+        echo(one_line(f"  {loss.query}: {loss.expected}: {loss.stage} ({loss.detail})"))
     if len(lost) > _SHOWN_DIAGNOSES and not verbose:
         echo(f"  … and {len(lost) - _SHOWN_DIAGNOSES} more; --verbose lists them")

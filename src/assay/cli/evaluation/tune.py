@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from assay.cli.common import cluster_option, echo, find_root, format_option, print_json
+from assay.cli.common import cluster_option, echo, echo_lines, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, progress_bar
 from assay.config.cluster import choose_cluster
@@ -44,7 +44,8 @@ def print_tuning(tuning_report: dict[str, Any], profile: str, file: str) -> None
     )
     if profile:
         target = tuning_report["written"]
-        echo(f"\n{f'Added to {target}' if target else f'For {file} (--write NAME adds it)'}:\n\n{profile}".rstrip())
+        echo(f"\n{f'Added to {target}' if target else f'For {file} (--write NAME adds it)'}:\n")
+        echo_lines(profile.rstrip())
     work = tuning_report["work"]
     before = f", {work['answered_before']:,} answered before" if work["answered_before"] else ""
     echo(f"\nasked: {counted(work['asked'], 'query', 'queries')} over all settings{before}")

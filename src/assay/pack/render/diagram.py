@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from assay.pack.render.form import one_line
 from assay.rank.neighbourhood import Node, Subgraph
+from assay.text.display import one_line
 
 _MAX_LABEL = 60  # characters of a name in a box
 _MERMAID_SAFE = frozenset(" .,:_-/()*$@+=?!'")

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from assay.core.packs import Heading, Pack, PackedItem, Section
+from assay.text.display import one_line, path_mark
 
 # Characters that move a terminal's cursor or change the text direction, or that XML or UTF-8 cannot represent.
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-_UNSAFE_FIRST = frozenset(" =\t")  # characters that a location must not start with
 ADVICE = "other words, a symbol name, or a document search (assay search)"
-_LINE_BREAKS = re.compile("[\t\n\r\u2028\u2029]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +49,9 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
-def one_line(text: str) -> str:
-    return text if text.isprintable() else printable(_LINE_BREAKS.sub(" ", text))
-
-
 def place(packed: PackedItem) -> str:
-    """Return `path:line`, which editors and terminals open; never starts like quoted text or a title."""
-    path = packed.item.path
-    return one_line(f"{'./' if path[:1] in _UNSAFE_FIRST else ''}{path}:{packed.item.start}")
+    """Return `path:line`, which editors and terminals open; it never starts like a line of a heading."""
+    return one_line(f"{path_mark(packed.item.path)}{packed.item.path}:{packed.item.start}")
 
 
 def remark(packed: PackedItem) -> str:

@@ -5,26 +5,15 @@ from __future__ import annotations
 import html
 import re
 
-from assay.core.items import KINDS
 from assay.core.packs import Pack, PackedItem, Section
-from assay.pack.render.form import Form, one_line, place, printable, remark, statements
-from assay.text.markup import ticks_around
+from assay.pack.render.form import Form, place, printable, remark, statements
+from assay.text.display import one_line, quoted
+from assay.text.markup import span, ticks_around
 
-# Plain text: one line per item, followed by its source lines. A line that looks like an item line or a section title is
-# one: repository lines that do are indented by a blank, so that no comment or docstring can pass for a result. All other
-# lines are verbatim.
+# Plain text: one line per item, followed by its source lines, indented by a blank: only lines of ours begin in the first
+# column, so that no comment or docstring can pass for a result.
 
-_ITEM_LINE = rf":\d+ (?:{'|'.join(sorted(KINDS))})\b"
 _SECTION = "== "
-_FORGED = re.compile(rf"^(?={_SECTION}|\S[^\n]*{_ITEM_LINE})", re.MULTILINE)
-_SUSPECT = re.compile(_ITEM_LINE)  # starts with a literal, so it is much faster to search than _FORGED
-
-
-def quoted(text: str) -> str:
-    """Return repository lines with those indented that look like ours."""
-    text = printable(text)
-    suspect = _SECTION in text or _SUSPECT.search(text)
-    return _FORGED.sub(" ", text) if suspect else text
 
 
 def _name_line(packed: PackedItem) -> str:
@@ -40,7 +29,7 @@ def _text_head(pack: Pack) -> str:
 
 
 def _text_item(packed: PackedItem) -> str:
-    return f"{_name_line(packed)}\n" + (f"{quoted(packed.text)}\n\n" if packed.text else "")
+    return f"{_name_line(packed)}\n" + (f"{quoted(printable(packed.text))}\n\n" if packed.text else "")
 
 
 def _text_opening(section: Section) -> str:
@@ -56,14 +45,6 @@ _EXTENSION = re.compile(r"\.([A-Za-z0-9]+)$")
 _MARKUP = re.compile(r"([\\`*_\[\]<>&~$])")
 # Text that a forge turns into a mention or reference: @name, #12, GH-12, a URL.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
-
-
-def span(text: str) -> str:
-    """Return a code span that shows the text verbatim."""
-    text = one_line(text)
-    ticks = ticks_around(text, 1)
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{ticks}{pad}{text}{pad}{ticks}"
 
 
 def unlinked(text: str) -> str:
