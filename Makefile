@@ -38,9 +38,10 @@ test: .venv/dev
 
 # one more than there are cores: tests also wait
 WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+unit: export PYTHONDONTWRITEBYTECODE =  # pytest keeps the tests as it compiled them
 unit: .venv/dev
 	$(BIN)/python -m compileall -q src tests -x fixtures
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 10
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cpu 10
 
 lint: style types
 

@@ -71,15 +71,16 @@ def cutoff_of(source: Path, options: Options) -> str:
 
 
 def checkout(source: Path, root: Path, commit: str) -> None:
-    """A repository that knows the cutoff and what led up to it, by HEAD alone; the objects stay in the clone, which need not be whole."""
+    """Make a repository that knows the cutoff and what led up to it, by HEAD alone, with objects of its own."""
     root.mkdir(parents=True, exist_ok=True)
     place = find_place(source)
     if place is None or _run(root, "init", "--quiet"):
         raise AssayError(f"{source}: no repository")
-    objects = place.common_dir / "objects"
-    (root / ".git/objects/info/alternates").write_text(f"{objects}\n")
-    if _run(root, "checkout", "--quiet", "--force", "--detach", commit):
+    alternates = root / ".git/objects/info/alternates"
+    alternates.write_text(f"{place.common_dir / 'objects'}\n")
+    if _run(root, "checkout", "--quiet", "--force", "--detach", commit) or _run(root, "repack", "-a", "-d", "--quiet"):
         raise AssayError(f"{source}: {commit[:12]} cannot be checked out; is the clone whole?")
+    alternates.unlink()
 
 
 def _run(root: Path, *arguments: str) -> int:

@@ -18,6 +18,7 @@ from assay.evaluate.gate import Check, Rules, gate, github_annotations, junit, m
 from assay.evaluate.metrics import parse
 from assay.evaluate.scores import Scores
 from support.command import ENVIRONMENT
+from support.waiting import PATIENCE
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, question
 
 QUERIES = 60
@@ -312,7 +313,7 @@ def _with_environment(bench: Workbench, environment: dict[str, str], *arguments:
 
     done = subprocess.run(
         [*COMMAND, "eval", *map(str, arguments), "--root", "."],
-        cwd=bench.folder, env=environment, capture_output=True, text=True, timeout=60, check=False,
+        cwd=bench.folder, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout, done.stderr

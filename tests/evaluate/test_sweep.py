@@ -30,6 +30,7 @@ from assay.evaluate.sweep.verdict import Measured, band, best_shares, figures, j
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.model_server import run_model_server
 from support.property_tests import examples
+from support.waiting import until
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, messages
 
 
@@ -573,13 +574,6 @@ def started(bench: Workbench, *arguments: str | Path) -> subprocess.Popen[bytes]
 def kill(process: subprocess.Popen[bytes]) -> None:
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def until(holds: Any) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_sweep_that_was_killed_while_embedding_embeds_only_the_rest(bench: Workbench) -> None:

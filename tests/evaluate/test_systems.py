@@ -26,10 +26,13 @@ from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, SystemFailed, open_system, shape
 from assay.evaluate.systems.shape import parse, response
 from support.paths import ROOT
+from support.processes import is_alive
 from support.property_tests import examples
+from support.waiting import PATIENCE, until
 
 _NASTY = """ "; touch PWNED; ' `touch PWNED` $(touch PWNED) | touch PWNED && {k} ${HOME} * \\ é☃ \n -x """
 _SHORT = 0.3  # seconds a hanging system is given
+LARGE = b"more than is read"
 
 
 def _system(spec: str, root: Path, **options: Any) -> System:
@@ -48,16 +51,8 @@ def _script(folder: Path, code: str, name: str = "retriever.py") -> str:
 
 
 def _gone(pid: int) -> bool:
-    """Whether a process has ended, perhaps after a moment."""
-    for _ in range(50):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.02)
-    return False
+    """Wait for the end of a process."""
+    return until(lambda: not is_alive(pid))
 
 
 # --- which system a SPEC means
@@ -537,28 +532,29 @@ def test_queries_that_fit_no_command_line_fail_alone(tmp_path: Path) -> None:
 def test_a_command_that_hangs_is_killed_with_everything_it_started(tmp_path: Path, end: str) -> None:
     code = (
         "import subprocess\n"
-        "child = subprocess.Popen(['sleep', '60'])\n"
+        "child = subprocess.Popen(['sleep', '1200'])\n"
         "open(sys.argv[1], 'w').write(f'{os.getpid()} {child.pid}')\n"
-        "time.sleep(60)"
+        "time.sleep(1200)"
     )
-    system = _system(f"cmd:{_script(tmp_path, code)} {{query}}{end}", tmp_path, timeout=1)
-    started = time.monotonic()
-    with pytest.raises(SystemFailed, match="no answer within 1 s"):
-        system.retrieve(str(tmp_path / "pids"), 5)
-    assert time.monotonic() - started < 10
+    for seconds in (1, 10, 100):  # a busy machine may need longer to start it
+        system = _system(f"cmd:{_script(tmp_path, code)} {{query}}{end}", tmp_path, timeout=seconds)
+        with pytest.raises(SystemFailed, match=f"no answer within {seconds} s"):
+            system.retrieve(str(tmp_path / "pids"), 5)
+        if (tmp_path / "pids").exists() and (tmp_path / "pids").read_text():
+            break
     assert all(_gone(int(pid)) for pid in (tmp_path / "pids").read_text().split())
 
 
 @pytest.mark.parametrize(
     "command",
-    ["sleep 60", "sh -c 'sleep 60 & echo a.py'", "sh -c 'exec >&- 2>&-; sleep 60'", "yes"],
+    ["sleep 1200", "sh -c 'sleep 1200 & echo a.py'", "sh -c 'exec >&- 2>&-; sleep 1200'", "yes"],
     ids=["silent", "child-keeps-the-pipe", "closed-its-output", "endless-output"],
 )
 def test_every_way_to_hang_ends_in_time(tmp_path: Path, command: str) -> None:
     started = time.monotonic()
     with pytest.raises(SystemFailed, match=r"no answer within 0\.3 s|printed more than"):
         _system(f"cmd:{command}", tmp_path, timeout=_SHORT).retrieve("q", 5)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < PATIENCE
 
 
 def test_closing_a_system_ends_the_query_under_way(tmp_path: Path) -> None:
@@ -680,13 +676,13 @@ def test_an_address_may_leave_out_what_goes_without_saying(server: Server, tmp_p
         (404, b"", "HTTP 404 Not Found"),
         (200, b"<html>log in</html>", "the output is not JSON"),
         (200, b'{"error": "no index"}', "no index"),
-        (200, b"x" * (65 << 20), "sent more than 64 MB"),
+        (200, LARGE, "sent more than 64 MB"),
     ],
 )
 def test_an_endpoint_that_fails_says_why_and_can_be_asked_again(
     server: Server, tmp_path: Path, status: int, body: bytes, says: str
 ) -> None:
-    server.status, server.body = status, body
+    server.status, server.body = status, b"x" * (65 << 20) if body is LARGE else body
     system = _system(server.url, tmp_path)
     with pytest.raises(SystemFailed) as failed:
         system.retrieve("q", 5)
@@ -697,22 +693,18 @@ def test_an_endpoint_that_fails_says_why_and_can_be_asked_again(
 
 
 def test_the_timeout_is_for_the_whole_answer_and_not_for_each_packet(server: Server, tmp_path: Path) -> None:
-    server.body, server.pause = b"[" + b" " * 100 + b"]", 0.1
+    server.body, server.pause = b"[" + b" " * 10_000 + b"]", 0.1
     started = time.monotonic()
     with pytest.raises(SystemFailed, match=r"no answer within 0\.3 s"):
         _system(server.url, tmp_path, timeout=_SHORT).retrieve("q", 5)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < PATIENCE
 
 
 def test_a_slow_answer_is_not_read_on_after_it_was_given_up(server: Server, tmp_path: Path) -> None:
-    server.body, server.pause = b"[" + b" " * 100 + b"]", 0.1
+    server.body, server.pause = b"[" + b" " * 10_000 + b"]", 0.1
     with pytest.raises(SystemFailed, match="no answer within"):
         _system(server.url, tmp_path, timeout=_SHORT).retrieve("q", 5)
-    for _ in range(50):
-        if not any(thread.name == "assay-http" for thread in threading.enumerate()):
-            return
-        time.sleep(0.05)
-    pytest.fail("the answer is still being read")
+    until(lambda: not any(thread.name == "assay-http" for thread in threading.enumerate()))
 
 
 def test_headers_that_never_end_are_given_up_too(tmp_path: Path) -> None:
@@ -722,7 +714,7 @@ def test_headers_that_never_end_are_given_up_too(tmp_path: Path) -> None:
             connection, _ = listening.accept()
             with connection, contextlib.suppress(OSError):
                 connection.sendall(b"HTTP/1.1 200 OK\r\n")
-                for _ in range(80):
+                for _ in range(10_000):
                     connection.sendall(b"X-More: yes\r\n")
                     time.sleep(0.1)
                 connection.sendall(b"\r\n[]")
@@ -731,7 +723,7 @@ def test_headers_that_never_end_are_given_up_too(tmp_path: Path) -> None:
         started = time.monotonic()
         with pytest.raises(SystemFailed, match=r"no answer within 0\.3 s"):
             _system(f"http://127.0.0.1:{listening.getsockname()[1]}/", tmp_path, timeout=_SHORT).retrieve("q", 5)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < PATIENCE
 
 
 def test_an_address_where_nobody_listens_means_the_system_is_dead(tmp_path: Path) -> None:

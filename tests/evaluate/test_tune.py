@@ -7,14 +7,15 @@ import json
 import os
 import signal
 import subprocess
-import time
 import tomllib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -23,11 +24,15 @@ from hypothesis import strategies as st
 
 from assay.config.toml import with_table
 from assay.core.golden import GoldenQuery
+from assay.core.packs import NOTHING, Learned
 from assay.errors import AssayError
+from assay.evaluate.golden import load
 from assay.evaluate.judging import Floats
+from assay.evaluate.matching import matcher_for
+from assay.evaluate.metrics import parse
 from assay.evaluate.systems.assay import HISTORY_SETTINGS, TUNED, Assay
 from assay.evaluate.systems.assay import open as open_assay
-from assay.evaluate.tune import FigureCache
+from assay.evaluate.tune import FigureCache, TuningTask, ask
 from assay.evaluate.tune.search import (
     FOLDS,
     GAIN,
@@ -49,9 +54,12 @@ from assay.evaluate.tune.search import (
     singles,
     split,
 )
+from assay.rank.context import QueryContext
+from assay.rank.engine import Engine
 from assay.rank.profile import PROFILES, Profile
-from support.command import COMMAND, ENVIRONMENT, Done, assay
+from support.command import COMMAND, ENVIRONMENT, Done, assay, assay_here
 from support.repository import Repository
+from support.waiting import until
 
 BASE = {name: float(getattr(Profile(), name)) for name in TUNED}
 ALL = slice(None)
@@ -380,8 +388,19 @@ def shop(repository: Repository, tests_matter: bool = True, count: int = 40) -> 
     return repository.write("golden.jsonl", "".join(json.dumps(one) + "\n" for one in asked))
 
 
+TUNE = ("eval", "tune", "--golden", "golden.jsonl", "--root", ".")
+QUICK = ("--from", "hand-tuned")  # without the learned ranker, a query takes a third
+
+
 def tune(repository: Repository, *arguments: str | Path) -> Done:
-    return assay(repository.root, "eval", "tune", "--golden", "golden.jsonl", "--root", ".", *arguments)
+    return assay(repository.root, *TUNE, *arguments)
+
+
+def tune_few(repository: Repository, *arguments: str | Path) -> Done:
+    """Tune a few parameters in this process."""
+    few = {name: TUNED[name] for name in ("coverage", "test_weight", "walk", *HISTORY_SETTINGS) if name in TUNED}
+    with mock.patch("assay.evaluate.tune.TUNED", few):
+        return assay_here(repository.root, *TUNE, *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -390,7 +409,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Repository, dict[st
     made = Repository(tmp_path_factory.mktemp("tuned") / "shop")
     made.root.mkdir()
     shop(made)
-    told = tune(made, "--format", "json", "--jobs", "1").json
+    told = tune(made, *QUICK, "--format", "json", "--jobs", "1").json
     assert told["work"]["answered_before"] == 0
     return made, told
 
@@ -411,15 +430,34 @@ def test_variations_answer_as_systems_of_their_own_do(repository: Repository) ->
     assert len({tuple(hit.id for hit in response.hits) for response in together}) > 1
 
 
+@pytest.mark.parametrize("fixed", [(), tuple((name, 0.0) for name in HISTORY_SETTINGS)])
+def test_a_query_is_read_once_for_all_settings(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, fixed: Changes
+) -> None:
+    golden = load(shop(repository, count=3))
+    task = TuningTask(golden, matcher_for(golden, None), parse("nDCG@10"), repository.root, fixed=fixed)
+    texts: list[str] = []
+    read = Engine.read
+
+    def recorded(self: Engine, task: str, learned: Learned = NOTHING) -> QueryContext:
+        texts.append(task)
+        return read(self, task, learned)
+
+    monkeypatch.setattr(Engine, "read", recorded)
+    with closing(task.open()) as system:
+        ask(task, system, [(), (("walk", 0.5),), (("test_weight", 1.0),)], range(3))
+    assert texts == [query.text for query in golden.queries]
+
+
 def test_the_number_that_matters_is_found_written_and_used(repository: Repository) -> None:
     shop(repository)
     before = "# ours\n[context]\nk = 7 # few\n"
     repository.write("assay.toml", before)
-    shown = tune(repository, "--jobs", "1")
+    shown = tune_few(repository, "--jobs", "1")
     assert shown.code == 0, shown.err
     assert (repository.root / "assay.toml").read_text() == before
     assert "[profile.tuned]" in shown.out
-    done = tune(repository, "--jobs", "2", "--write", "mine", "--format", "json")
+    done = tune_few(repository, "--jobs", "2", "--write", "mine", "--format", "json")
     assert done.code == 0, done.err
     told = done.json
     assert told["work"]["asked"] == 0  # everything was asked before
@@ -430,14 +468,14 @@ def test_the_number_that_matters_is_found_written_and_used(repository: Repositor
     assert text.startswith(before)
     assert tomllib.loads(text)["profile"]["mine"] == told["profile"]
     assert "test_" in assay(repository.root, "context", "the amber birch of a cedar", "--profile", "mine").out
-    again = tune(repository, "--write", "mine")
+    again = tune_few(repository, "--write", "mine")
     assert again.code == 2
     assert "exists in assay.toml" in again.err
 
 
 def test_no_gain_writes_nothing(repository: Repository) -> None:
     shop(repository, tests_matter=False)
-    done = tune(repository, "--write", "mine", "--jobs", "1")
+    done = tune(repository, *QUICK, "--write", "mine", "--jobs", "1")
     assert done.code == 1, done.out + done.err
     assert "o significant gain" in done.out
     assert "nothing written" in done.out
@@ -480,7 +518,7 @@ def test_history_is_left_out_where_it_would_know_the_answers(repository: Reposit
     commit = repository.git("rev-parse", "HEAD").strip()
     lines = [json.loads(line) for line in golden.read_text().splitlines()]
     golden.write_text("".join(json.dumps(line | {"commit": commit}) + "\n" for line in lines))
-    done = tune(repository, "--format", "json", "--jobs", "1")
+    done = tune_few(repository, "--format", "json", "--jobs", "1")
     told = done.json
     assert told["left_out"] == list(HISTORY_SETTINGS)
     assert "mined from commits in the indexed history" in done.err
@@ -496,16 +534,13 @@ def test_killed_at_any_time_it_goes_on_and_says_the_same(tuned: tuple[Repository
     lines = memory.read_bytes().splitlines(keepends=True)
     memory.write_bytes(b"".join(lines[: len(lines) * 3 // 4]))  # killed here once before
     size = memory.stat().st_size
-    command = [*COMMAND, "eval", "tune", "--golden", "golden.jsonl", "--root", ".", "--jobs", jobs]
+    command = [*COMMAND, *TUNE, *QUICK, "--jobs", jobs]
     process = subprocess.Popen(command, cwd=repository.root, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while memory.stat().st_size <= size:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: memory.stat().st_size > size or process.poll() is not None)
+    assert process.poll() is None
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    resumed = tune(repository, "--format", "json", "--jobs", jobs).json
+    resumed = tune(repository, *QUICK, "--format", "json", "--jobs", jobs).json
     assert resumed["work"]["answered_before"] > 0
     assert {**resumed, "work": {}} == {**fresh, "work": {}}
 
@@ -513,7 +548,7 @@ def test_killed_at_any_time_it_goes_on_and_says_the_same(tuned: tuple[Repository
 def test_a_profile_of_ones_own_keeps_its_changes_when_it_is_tuned(repository: Repository) -> None:
     shop(repository)
     repository.write("assay.toml", '[profile.ours]\nbase = "no-history"\nwalk = 0.5\nkind_weights = { field = 0.7 }\n')
-    told = tune(repository, "--from", "ours", "--write", "mine", "--format", "json").json
+    told = tune_few(repository, "--from", "ours", "--write", "mine", "--format", "json", "--jobs", "1").json
     assert told["profile"] | {"base": "no-history", "kind_weights": {"field": 0.7}} == told["profile"]
     assert tomllib.loads((repository.root / "assay.toml").read_text())["profile"]["mine"] == told["profile"]
     assert set(PROFILES) >= {told["profile"]["base"]}

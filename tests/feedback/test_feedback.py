@@ -22,6 +22,7 @@ from assay.store.source import WorkingTree
 from support.command import COMMAND, ENVIRONMENT, Done, assay
 from support.paths import ROOT
 from support.repository import Repository
+from support.waiting import PATIENCE
 from support.workbench import timeless
 
 TASK = "charge the customer for the basket"
@@ -330,7 +331,7 @@ def test_two_at_once_lose_nothing(shop: Repository) -> None:
         "for _ in range(25):\n    with learning(index, home, WorkingTree(index)) as told:\n        told.judge([item], True, 'basket')\n"
     )
     writers = [subprocess.Popen([sys.executable, "-c", code], env=ENVIRONMENT) for _ in range(3)]
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert [writer.wait(PATIENCE) for writer in writers] == [0, 0, 0]
     (row,) = _feedback(shop, "list", "--format", "json").json["symbols"]
     assert (row["useful"], row["words"]) == (75, {"basket": 75})
 

@@ -28,6 +28,7 @@ from assay.feedback.upkeep import check_feedback, copy_feedback, open_feedback, 
 from support.command import ENVIRONMENT, Done, assay
 from support.postgres import Cluster, new_postgres_store
 from support.repository import Repository
+from support.waiting import PATIENCE
 
 ORIGIN, NAME = "git@git.example.com:acme/shop.git", "git.example.com/acme/shop"
 TASK = "charge the customer for the basket"
@@ -219,7 +220,7 @@ def test_members_who_judge_at_once_lose_nothing(address: str, tmp_path: Path) ->
     )
     environment = ENVIRONMENT | {"ASSAY_STORE": address}
     writers = [subprocess.Popen([sys.executable, "-c", code, str(order)], env=environment) for order in (1, -1, 1, -1)]
-    assert [writer.wait(120) for writer in writers] == [0, 0, 0, 0]
+    assert [writer.wait(PATIENCE) for writer in writers] == [0, 0, 0, 0]
     assert _votes(shop, address) == {"shop.py::checkout": (60, 0), "shop.py::ship_parcel": (60, 0)}
 
 
@@ -460,11 +461,11 @@ def test_a_writer_that_does_not_let_go_is_waited_for_and_then_named(
     def hold() -> None:
         with open_feedback(address, NAME, True):
             entered.set()
-            leave.wait(30)
+            leave.wait(PATIENCE)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    entered.wait(30)
+    entered.wait(PATIENCE)
     with pytest.raises(AssayError, match="the store is busy"), open_feedback(address, NAME, True):
         pass
     with open_feedback(address, "git.example.com/acme/other", True) as other:  # nobody holds this one

@@ -21,10 +21,11 @@ from assay.store.index import Index
 from assay.store.layout import KEEP, Home
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.repository import Repository
+from support.waiting import PATIENCE, until
 
 FILES = 150
 Start = Callable[..., "subprocess.Popen[str]"]
-KILLS_OF_COLD_RUNS, KILLS_OF_UPDATES = 7, 8
+KILLS_OF_COLD_RUNS, KILLS_OF_UPDATES = 6, 6
 
 
 def _module(number: int, version: int) -> str:
@@ -224,10 +225,7 @@ def test_the_workers_of_a_killed_run_end_and_do_not_hold_up_the_next(start: Star
     process.wait()
     done = assay(many.root, "index", ".")
     assert done.code == 0
-    deadline = time.monotonic() + 60
-    while any(_is_worker(process.pid, one) for one in workers):
-        assert time.monotonic() < deadline, "a worker outlived the run it belonged to"
-        os.sched_yield()
+    until(lambda: not any(_is_worker(process.pid, one) for one in workers))
 
 
 def _is_worker(parent: int, child: str) -> bool:
@@ -241,7 +239,7 @@ def _is_worker(parent: int, child: str) -> bool:
 
 def test_two_indexers_at_once_both_succeed(start: Start, many: Repository, tmp_path: Path) -> None:
     both = [start(many), start(many)]
-    results = [(*process.communicate(timeout=120), process.returncode) for process in both]
+    results = [(*process.communicate(timeout=PATIENCE), process.returncode) for process in both]
     assert [code for _, _, code in results] == [0, 0]
     said = sorted(err for _, err, _ in results)
     assert said[0] == ""
@@ -295,7 +293,7 @@ def test_readers_see_a_whole_generation_whatever_the_writer_does(repository: Rep
             repository.index(rebuild=version % 3 == 0)
     finally:
         (repository.root / "stop").touch()
-        results = [reader.communicate(timeout=60) for reader in readers]
+        results = [reader.communicate(timeout=PATIENCE) for reader in readers]
     for out, err in results:
         assert err == ""
         count, last = out.split()
@@ -318,7 +316,7 @@ def test_an_interrupted_run_says_so_in_a_line_and_leaves_the_index_alone(
         os.killpg(process.pid, signal.SIGINT)
     else:
         process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert (out, err) == ("", "assay: interrupted; completed work is kept\n")
     assert not _unfinished(many)

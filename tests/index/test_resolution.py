@@ -38,3 +38,26 @@ def test_type_arguments_with_object_types_do_not_hide_what_is_constructed(reposi
     repository.index()
     assert ("shop.ts::start", "shop.ts::Shop.open") in repository.edges("calls")
     assert ("shop.ts::start", "other.ts::Door.open") not in repository.edges("calls")
+
+
+def test_a_method_that_a_type_lacks_is_that_of_the_type_it_derefs_to(repository: Repository) -> None:
+    other = "pub struct Other;\nimpl Other { pub fn weigh(&self) -> i32 { 2 } }\n"
+    repository.write(
+        "src/lib.rs",
+        "use std::ops::Deref;\npub struct Parcel { grams: i32 }\nimpl Parcel { pub fn weigh(&self) -> i32 { self.grams } }\n"
+        f"{other}pub struct Sealed {{ parcel: Parcel }}\n"
+        "impl Deref for Sealed {\n    type Target = Parcel;\n    fn deref(&self) -> &Parcel { &self.parcel }\n}\n"
+        "pub fn charge(sealed: &Sealed) -> i32 { sealed.weigh() }\n",
+    )
+    repository.index()
+    assert ("src/lib.rs::charge", "src/lib.rs::Parcel.weigh") in repository.edges("calls")
+    assert ("src/lib.rs::charge", "src/lib.rs::Other.weigh") not in repository.edges("calls")
+
+
+def test_new_of_a_type_without_one_constructs_it(repository: Repository) -> None:
+    """A derive of Rust and a macro of C++ (VTK, ITK) generate it."""
+    repository.write("src/lib.rs", "pub struct Parcel { grams: i32 }\n\npub fn pack() { Parcel::new(); }\n")
+    repository.write("mesh.cpp", "class Mesh {};\n\nvoid draw() { Mesh::New(); }\n")
+    repository.index()
+    calls = repository.edges("calls")
+    assert {("src/lib.rs::pack", "src/lib.rs::Parcel"), ("mesh.cpp::draw", "mesh.cpp::Mesh")} <= calls

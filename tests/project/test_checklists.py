@@ -13,14 +13,16 @@ import pytest
 import assay
 from assay.evaluate import metrics as measures
 from assay.evaluate.judging import Floats, Judged
+from support.waiting import PATIENCE
 
 PACKAGE = Path(assay.__file__).parent
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the package that a contributor may change."""
-    shutil.copytree(PACKAGE, tmp_path / "src" / "assay", ignore=shutil.ignore_patterns("__pycache__"))
+    """A copy of the package that a contributor may change, with what is compiled already; beside it, an empty `shop`."""
+    shutil.copytree(PACKAGE, tmp_path / "src" / "assay")
+    (tmp_path / "shop").mkdir()
     return tmp_path / "src"
 
 
@@ -28,7 +30,13 @@ def run(source: Path, *arguments: str) -> str:
     environment = os.environ | {"PYTHONPATH": str(source)}
     command = [sys.executable, *arguments]
     done = subprocess.run(
-        command, env=environment, cwd=source.parent, capture_output=True, text=True, timeout=120, check=False
+        command,
+        env=environment,
+        cwd=source.parent / "shop",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -49,14 +57,14 @@ def test_a_language_is_a_row_a_query_and_its_everyday_names(copy: Path) -> None:
         "(function_declaration name: (identifier) @name) @def.function\n(function_call name: (identifier) @callee) @call\n"
     )
     (languages / "toy.common").write_text("print\n")
-    (copy.parent / "shop.toy").write_text(
+    (copy.parent / "shop" / "shop.toy").write_text(
         "function total()\n  return 1\nend\nfunction checkout()\n  return total()\nend\n"
     )
     shown = run(copy, "-m", "assay.index.show", "shop.toy")
     assert "total" in shown
     assert "checkout" in shown
-    run(copy, "-m", "assay", "index", "--root", str(copy.parent))
-    assert "checkout" in run(copy, "-m", "assay", "impact", "total", "--root", str(copy.parent))
+    run(copy, "-m", "assay", "index", "--root", ".")
+    assert "checkout" in run(copy, "-m", "assay", "impact", "total", "--root", ".")
 
 
 def test_a_metric_is_a_formula_and_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,10 +102,12 @@ def test_a_signal_is_a_module_a_row_and_a_weight(copy: Path) -> None:
     insert(rank / "signals" / "table.py", "    structure,\n", "    shortness,\n")
     insert(rank / "signals" / "table.py", "    structure.KIND,\n", "    shortness.SHORTNESS,\n")
     insert(rank / "profile.py", "    test_weight: float", "    shortness: float = 0.0\n")
-    (copy.parent / "shop.py").write_text("def order():\n    return 1\n\n\ndef order_all_goods():\n    return order()\n")
-    (copy.parent / "assay.toml").write_text("[profile.terse]\nbase = 'hand-tuned'\nshortness = 0.75\n")
-    run(copy, "-m", "assay", "index", "--root", str(copy.parent))
-    why = ("-m", "assay", "why", "order of goods", "order", "--root", str(copy.parent))
+    (copy.parent / "shop" / "shop.py").write_text(
+        "def order():\n    return 1\n\n\ndef order_all_goods():\n    return order()\n"
+    )
+    (copy.parent / "shop" / "assay.toml").write_text("[profile.terse]\nbase = 'hand-tuned'\nshortness = 0.75\n")
+    run(copy, "-m", "assay", "index", "--root", ".")
+    why = ("-m", "assay", "why", "order of goods", "order", "--root", ".")
     assert "shortness" not in run(copy, *why), "off by default"
     assert "×   1.75  shortness: its name is short" in run(copy, *why, "--profile", "terse")
     code = (

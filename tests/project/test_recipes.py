@@ -20,6 +20,7 @@ from support.command import ENVIRONMENT, assay
 from support.comments import Comment
 from support.paths import ROOT
 from support.repository import Repository
+from support.waiting import PATIENCE
 
 RECIPES = ROOT / "docs" / "recipes"
 GITHUB = sorted(RECIPES.glob("github-*.yml"))
@@ -98,7 +99,7 @@ class Runner:
             env=self.environment | variables,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
             check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr

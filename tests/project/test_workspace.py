@@ -24,11 +24,12 @@ from assay.pack.render import FORMS
 from assay.serve.watch import WorkspaceResident
 from assay.serve.watch.first_look import FirstLook
 from assay.text.tokens import count
-from support.agents import READY, over_stdio
+from support.agents import over_stdio
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.property_tests import examples
 from support.repository import Repository
 from support.trust import trust_settings
+from support.waiting import PATIENCE
 
 API = {
     "src/sessions.py": (
@@ -500,7 +501,7 @@ def test_agents_ask_all_repositories_through_one_server(tmp_path: Path) -> None:
             assert "client/src/cookies.ts:" in found
             body = await agent.ask("context", symbols=["client/src/cookies.ts::readCookie"])
             assert "export function readCookie" in body
-            deadline = time.monotonic() + READY  # passages are divided behind the index
+            deadline = time.monotonic() + PATIENCE  # passages are divided behind the index
             while "being built" in (found := await agent.ask("search", query="read cookie", paths=["client/"])):
                 assert time.monotonic() < deadline, found
                 await anyio.sleep(0.1)
@@ -529,7 +530,7 @@ def test_an_agent_is_told_which_repository_changed_and_soon_has_the_change(tmp_p
         async with over_stdio(tmp_path / "all") as agent:
             await agent.until_fresh()
             web.write("src/oven.ts", "export function bakeBread(flour: string) { return flour; }\n")
-            deadline = time.monotonic() + READY
+            deadline = time.monotonic() + PATIENCE
             while "web/src/oven.ts" not in (found := await agent.ask("context", task="bake bread")):
                 assert time.monotonic() < deadline, found
                 await anyio.sleep(0.1)
@@ -548,7 +549,7 @@ def test_before_there_is_an_index_a_server_looks_at_the_files_of_all(tmp_path: P
 def test_threads_that_ask_at_once_are_answered_alike(team: Path) -> None:
     found = roots([team / "api", team / "web"])
     with WorkspaceResident(found, watch=False) as residents:
-        assert residents.wait(READY)
+        assert residents.wait(PATIENCE)
 
         def asked(_: int) -> list[str]:
             with residents.using() as workspace:
@@ -575,7 +576,7 @@ def test_watch_follows_every_repository(tmp_path: Path) -> None:
         told.append(line)
     finally:
         process.terminate()
-        process.wait(READY)
+        process.wait(PATIENCE)
 
     assert sorted(line.partition("[")[2].partition("]")[0] for line in told[1:3]) == ["api", "web"]
     assert "[web] updated" in told[3]

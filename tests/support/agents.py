@@ -16,8 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.types import TextContent, TextResourceContents
 
 from support.command import COMMAND, ENVIRONMENT
-
-READY = 60.0  # seconds for an index of a few files on a busy machine
+from support.waiting import PATIENCE
 
 
 def text_of(part: object) -> str:
@@ -48,7 +47,7 @@ class Agent:
 
     async def until(self, is_so: Callable[[Any], bool], uri: str = "assay://freshness") -> Any:
         """Waits until a resource is as it should be."""
-        deadline = time.monotonic() + READY
+        deadline = time.monotonic() + PATIENCE
         while not is_so(found := await self.read(uri)):
             assert time.monotonic() < deadline, found
             await anyio.sleep(0.1)
@@ -81,7 +80,7 @@ def http_server(root: Path, *options: str) -> Iterator[str]:
         yield found[0]
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE)
 
 
 def talk(work: Callable[[], Awaitable[None]]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -9,9 +11,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+import pytest
 
 import assay as package
+from assay.cli import main
 from support import warm_process
+from support.waiting import PATIENCE
 
 COMMAND = [sys.executable, "-m", "assay"]
 ENVIRONMENT = os.environ | {
@@ -19,7 +26,6 @@ ENVIRONMENT = os.environ | {
     "PYTHONIOENCODING": "utf-8",
     "LC_ALL": "C.UTF-8",
 }
-_SECONDS = 120  # for one command on a busy machine
 
 
 @dataclass(frozen=True)
@@ -49,11 +55,25 @@ def assay(folder: Path, *arguments: str | Path, input: str = "", **options: Any)
         piped: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | {"env": ENVIRONMENT}
         with subprocess.Popen([*COMMAND, *written], cwd=folder, **piped | options) as process:
             try:
-                out, err = process.communicate(input.encode() or None, _SECONDS)
+                out, err = process.communicate(input.encode() or None, PATIENCE)
             finally:
                 process.kill()
         code = process.returncode
     else:
-        code, out, err, _ = warm_process.run(folder, written, ENVIRONMENT, _SECONDS, input.encode())
+        code, out, err, _ = warm_process.run(folder, written, ENVIRONMENT, PATIENCE, input.encode())
     assert b"Traceback" not in err, err.decode()
     return Done(code, out.decode(), err.decode())
+
+
+def assay_here(folder: Path, *arguments: str | Path) -> Done:
+    """Run a command in this very process, which is quick and sees what a test replaces."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        mock.patch.object(sys, "argv", ["assay", *map(str, arguments)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    return Done(int(str(ended.value.code)), out.getvalue(), err.getvalue())

@@ -8,15 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from support.command import ENVIRONMENT
+from support.waiting import until
 
 _TESTS = Path(__file__).parents[1]
-_SECONDS = 60.0  # for a process to start on a busy machine
 
 
 class DaskProcesses:
@@ -77,10 +77,3 @@ def kill(process: subprocess.Popen[Any]) -> None:
     """Kill a process as the kernel does when memory runs out."""
     process.send_signal(signal.SIGKILL)
     process.wait()
-
-
-def until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from support.command import COMMAND, ENVIRONMENT
+from support.waiting import PATIENCE
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -39,7 +40,7 @@ def in_terminal(
     os.write(ours, typed)
     shown = b"".join(_read(ours))
     os.close(ours)
-    return process.wait(60), shown.decode("utf-8", "replace").replace("\r\n", "\n")
+    return process.wait(PATIENCE), shown.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _read(terminal: int) -> Iterator[bytes]:

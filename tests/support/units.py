@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from assay.errors import AssayError
+from support.waiting import PATIENCE
 
 _entered = 0
 
@@ -53,7 +54,7 @@ def hang_in_first_process(folder: Path, number: int) -> int:
             (folder / "first").touch(exist_ok=False)
         except FileExistsError:
             return number
-        time.sleep(600)
+        time.sleep(2 * PATIENCE)
     return number
 
 

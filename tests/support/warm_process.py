@@ -29,7 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-_NUMBER, _ENDED = struct.Struct("i"), struct.Struct("il")
+_NUMBER, _ENDED = struct.Struct("i"), struct.Struct("ild")
 _LARGEST = 1 << 20  # bytes of a request
 
 
@@ -67,7 +67,7 @@ def run(
         request = json.dumps(asked).encode()
         assert len(request) < _LARGEST
         try:
-            socket.send_fds(_started(), [request], [given.fileno(), out.fileno(), err.fileno(), theirs])
+            socket.send_fds(_started()[0], [request], [given.fileno(), out.fileno(), err.fileno(), theirs])
         finally:
             os.close(theirs)
         with open(status, "rb", buffering=0) as told:
@@ -76,7 +76,8 @@ def run(
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(group, signal.SIGKILL)
                 raise subprocess.TimeoutExpired(["assay", *arguments], seconds)
-            code, kilobytes = _ENDED.unpack(told.read(_ENDED.size))
+            code, kilobytes, used = _ENDED.unpack(told.read(_ENDED.size))
+        _used.append(used)
         out.seek(0)
         err.seek(0)
         return Ended(code, out.read(), err.read(), kilobytes * 1024)
@@ -87,17 +88,35 @@ def start() -> None:
     _started()
 
 
+_used: list[float] = []
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of commands that ended, until the warm process did: it waited for them, so they are among its own."""
+    return sum(_used)
+
+
+@atexit.register
+def stop() -> None:
+    """End the warm process, if one was started."""
+    if _started.cache_info().currsize:
+        connection, process = _started()
+        connection.shutdown(socket.SHUT_RDWR)  # forked processes that still run have the connection, too
+        connection.close()
+        process.wait()
+        _started.cache_clear()
+        _used.clear()
+
+
 @cache
-def _started() -> socket.socket:
-    """The connection to this test process's own warm process, which ends when the connection does."""
+def _started() -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """This test process's own warm process, which ends when the connection to it does."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     environment = os.environ | {"PYTHONPATH": str(_source()), "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, __file__, str(theirs.fileno())]
     process = subprocess.Popen(command, env=environment, pass_fds=[theirs.fileno()], start_new_session=True)
     theirs.close()
-    atexit.register(process.wait)  # after the connection was closed: the last registered is the first to run
-    atexit.register(ours.close)
-    return ours
+    return ours, process
 
 
 def _source() -> Path:
@@ -116,35 +135,52 @@ def _import_all() -> None:
 
 
 def _serve(connection: socket.socket) -> None:
-    """Fork a supervisor for every request; it forks the command, waits for it and reports how it ended."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors are nobody's concern
+    """Fork a command for every request, and report how it ended."""
+    woken, wakes = socket.socketpair()
+    wakes.setblocking(False)
+    signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    statuses: dict[int, int] = {}
     while True:
-        data, files, _, _ = socket.recv_fds(connection, _LARGEST, 4)
-        if not data:
-            return
-        if os.fork() == 0:
-            connection.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            status = files.pop()
+        ready, _, _ = select.select([connection, woken], [], [])
+        if woken in ready:
+            woken.recv(4096)
+            _report(statuses)
+        if connection in ready:
+            data, files, _, _ = socket.recv_fds(connection, _LARGEST, 4)
+            if not data:
+                return
             command = os.fork()
             if command == 0:
-                os.close(status)
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 os.setsid()
-                _become(json.loads(data), files)
+                _become(json.loads(data), files[:3])
+            *standard, status = files
             os.write(status, _NUMBER.pack(command))
-            _, ended, used = os.wait4(command, 0)
-            with contextlib.suppress(BrokenPipeError):  # whoever asked has given up
-                os.write(status, _ENDED.pack(os.waitstatus_to_exitcode(ended), used.ru_maxrss))
-            os._exit(0)
-        for file in files:
-            os.close(file)
+            statuses[command] = status
+            for file in standard:
+                os.close(file)
+
+
+def _report(statuses: dict[int, int]) -> None:
+    """Report every command that ended."""
+    while statuses:
+        command, ended, used = os.wait4(-1, os.WNOHANG)
+        if not command:
+            return
+        status = statuses.pop(command)
+        with contextlib.suppress(BrokenPipeError):  # whoever asked has given up
+            seconds = used.ru_utime + used.ru_stime
+            os.write(status, _ENDED.pack(os.waitstatus_to_exitcode(ended), used.ru_maxrss, seconds))
+        os.close(status)
 
 
 def _become(request: dict[str, Any], files: list[int]) -> NoReturn:
     """Be the command that was asked for, to its end."""
     for number, file in enumerate(files):
         os.dup2(file, number)
-        os.close(file)
+    os.closerange(3, 1024)  # what belongs to other commands
     os.chdir(request["folder"])
     for number, most in request["limits"]:
         resource.setrlimit(number, (most, most))
@@ -168,8 +204,26 @@ def _become(request: dict[str, Any], files: list[int]) -> NoReturn:
     os._exit(code if isinstance(code, int) else int(code is not None))
 
 
+def _load_shipped() -> None:
+    """Load what every command reads and none changes: models, word vectors, versions, the queries of a language."""
+    import numpy.ma  # noqa: F401  numpy imports it late
+
+    from assay.index import version
+    from assay.languages import by_name
+    from assay.rank import ranker
+    from assay.search import merge
+    from assay.store import caches, word_vectors
+
+    for load in (word_vectors.shipped_table, merge.shipped, version.index_version, caches._code_fingerprint):
+        load()
+    for model in ranker.MODELS:
+        ranker.shipped(model)
+    _ = by_name()["python"].query_objects
+
+
 if __name__ == "__main__":
     _import_all()
+    _load_shipped()
     gc.collect()
     gc.freeze()  # what is never looked at stays shared between processes
     _serve(socket.socket(fileno=int(sys.argv[1])))

@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from support.command import COMMAND, ENVIRONMENT
-
-PATIENCE = 60.0  # seconds: the machine may be busy
+from support.waiting import PATIENCE
 
 FILES = {
     "shop/basket.py": '''"""Baskets and what they cost."""

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
-import pytest
-
-from assay.cli import main
-from support.command import Done, assay
+from support.command import Done, assay, assay_here
 
 DONE, QUALITY, COULD_NOT_RUN = 0, 1, 2
 TIMES = {"run_id", "created", "latency", "latency_ms"}  # what may differ between two runs of the same thing
@@ -67,18 +61,8 @@ class Workbench:
         return assay(self.folder, "eval", *arguments, "--root", ".", **options)
 
     def refused(self, *arguments: str | Path) -> Done:
-        """A command in this very process, which is quick: for tables of what is refused."""
-        out, err = io.StringIO(), io.StringIO()
-        command = ["assay", "eval", *map(str, arguments), "--root", "."]
-        with (
-            contextlib.chdir(self.folder),
-            mock.patch.object(sys, "argv", command),
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-            pytest.raises(SystemExit) as ended,
-        ):
-            main()
-        return Done(int(str(ended.value.code)), out.getvalue(), err.getvalue())
+        """A command in this very process: for tables of what is refused."""
+        return assay_here(self.folder, "eval", *arguments, "--root", ".")
 
     def rootless(self, *arguments: str | Path) -> Done:
         """A command that has no root."""

@@ -87,7 +87,7 @@ def parse_floors(texts: Sequence[str]) -> dict[str, float]:
     floors = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not re.fullmatch(r"\s*\d*\.?\d+(e-?\d+)?\s*", value):
+        if not equals or not re.fullmatch(r"\s*(\d*\.)?\d+(e-?\d+)?\s*", value):
             raise AssayError(f"--min '{text}': write a measure and a number, like RR@10=0.7")
         floors[str(parse(name.strip()))] = float(value)
     return floors

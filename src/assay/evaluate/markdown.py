@@ -9,6 +9,8 @@ from typing import Any
 
 from assay.evaluate.files import write_output
 from assay.evaluate.verdicts import SIGNS, WEAK
+from assay.text.display import printable
+from assay.text.markup import span
 
 _TASK_COLUMN_WIDTH = 60  # characters
 
@@ -49,7 +51,7 @@ def findings(run: Mapping[str, Any]) -> str:
                 f"- **{cell(query['id'])}** {cell(query['text'], 200)}",
                 f"  - expected: {_code_list(query['expected'])}",
             ]
-            parts += [f"  - retrieved: {_code_list(query['retrieved']) or query['error'] or 'nothing'}"]
+            parts += [f"  - retrieved: {_code_list(query['retrieved']) or cell(query['error'] or 'nothing')}"]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -64,7 +66,10 @@ def cross_repo_findings(run: Mapping[str, Any]) -> str:
     missed = [q for q in run["queries"] if q["first_rank"] is None and q["expected"]]
     if missed:
         rows = [
-            [q["repository"], q["tier"], cell(q["text"], _TASK_COLUMN_WIDTH), _code_list(q["expected"][:3])]
+            [
+                *(cell(text, _TASK_COLUMN_WIDTH) for text in (q["repository"], q["tier"], q["text"])),
+                _code_list(q["expected"][:3]).replace("|", "\\|"),
+            ]
             for q in missed
         ]
         parts += [f"## Nothing found ({len(missed)})", "", table(["repository", "tier", "task", "expected"], rows), ""]
@@ -75,9 +80,9 @@ def comparison_report(comparison: Mapping[str, Any]) -> str:
     """Render report.md: metric differences of a comparison, then the changed queries."""
     a, b = comparison["run_a"], comparison["run_b"]
     counts = comparison["counts"]
-    parts = [f"# {a} → {b}", ""]
-    parts += [f"> **{warning['message']}**" for warning in comparison["warnings"]]
-    parts += ["", "Known differences: " + "; ".join(comparison["causes"]), ""] if comparison["causes"] else [""]
+    parts = [f"# {cell(a)} → {cell(b)}", ""]
+    parts += [f"> **{cell(warning['message'])}**" for warning in comparison["warnings"]]
+    parts += ["", "Known differences: " + cell("; ".join(comparison["causes"])), ""] if comparison["causes"] else [""]
     rows = [
         [name, _figure(s["a"]), _figure(s["b"]), signed(s["delta"]), f"{signed(s['low'])} … {signed(s['high'])}", _figure(s["p_holm"]),
          _figure(s["effect"]), f"{s['wins']}/{s['losses']}/{s['ties']}", _figure(s["detectable"]), s["verdict"]]
@@ -135,10 +140,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _run_header(run: Mapping[str, Any]) -> list[str]:
     lines = [
-        f"Run `{run['run_id']}` of `{run['system']}` on `{run['golden']['path']}` ({run['golden']['queries']} queries, "
+        f"Run {span(run['run_id'])} of {span(run['system'])} on {span(run['golden']['path'])} ({run['golden']['queries']} queries, "
         f"golden `{run['golden']['digest'][:12]}`), matching `{run['matching']}`, k = {run['k']}. Written by `assay eval run`; do not edit."
     ]
-    return [*lines, *(f"\n> {warning['message']}" for warning in run["warnings"])]
+    return [*lines, *(f"\n> {cell(warning['message'])}" for warning in run["warnings"])]
 
 
 def _overall_table(run: Mapping[str, Any]) -> str:
@@ -157,7 +162,7 @@ def _group_table(
     overall: Mapping[str, Any] | None = None,
 ) -> str:
     rows = [
-        [group, *(_figure(summary["metrics"].get(name)) for name in names), summary["count"]]
+        [cell(group), *(_figure(summary["metrics"].get(name)) for name in names), summary["count"]]
         for group, summary in groups.items()
     ]
     if overall is not None:
@@ -174,7 +179,7 @@ def _query_table(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
             cell(q["text"], _TASK_COLUMN_WIDTH),
             *(_figure(q["metrics"].get(name)) for name in names),
             _rank(q["first_rank"]),
-            q["tier"],
+            cell(q["tier"]),
         ]
         for q in queries
     ]
@@ -183,12 +188,13 @@ def _query_table(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
 
 def cell(text: str, limit: int = 0) -> str:
     """Return text for a table cell: on one line, escaped, shortened to `limit` characters if given."""
-    flat = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-    return flat[: limit - 1].rstrip() + "…" if limit and len(flat) > limit else flat
+    flat = " ".join(text.split())
+    flat = flat[: limit - 1].rstrip() + "…" if limit and len(flat) > limit else flat
+    return printable(flat).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
 def _code_list(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    return ", ".join(span(name) for name in names)
 
 
 def _figure(value: float | None) -> str:

@@ -161,6 +161,7 @@ _SOURCE_SUFFIXES = (".go", ".py", ".ts", ".tsx", ".js", ".jsx", ".rs", ".java", 
 _DECLARATION = re.compile(r"(?:func|type|var|const|def|class|interface|struct) ")
 _GENERIC = re.compile(r"<[^<>]*>")
 # a path ends in an extension, which unlike a type starts in lower case, or in a name without dots under a folder
+_LONGEST_NAME = 5_000  # characters: paths are shorter
 _PATH_AND_LOCATION = re.compile(
     r"(?P<path>(?:[A-Z]:)?[^:]*?(?:\.(?:[a-z]\w{0,6}|R)|/[^:/.#]+))(?:::.+|(?:#[^:]*)?(?::\d+(?:-\d+)?)+)"
 )
@@ -295,7 +296,7 @@ def path_in(name: str) -> str:
 
     `path/file.ext::symbol`, `path/file.ext:12` or `path/file.ext#section:12-30`.
     """
-    match = _PATH_AND_LOCATION.fullmatch(name)
+    match = _PATH_AND_LOCATION.fullmatch(name) if len(name) <= _LONGEST_NAME else None
     return match["path"] if match else ""
 
 

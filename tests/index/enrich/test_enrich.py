@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from support.command import COMMAND, ENVIRONMENT, assay
 from support.language_tools import Tools
 from support.repository import Repository
 from support.scip_file import DEFINITION, document, index, symbol_name
+from support.waiting import until
 
 BASE = """\
 class Base:
@@ -158,9 +158,7 @@ def test_a_killed_run_continues_where_it_stopped(shop: Repository, tools: Tools)
     process = subprocess.Popen(
         [*COMMAND, "enrich"], cwd=shop.root, env=ENVIRONMENT | {"PATH": os.environ["PATH"]}, stderr=subprocess.PIPE
     )
-    deadline = time.monotonic() + 60
-    while len(tools.opened) < 3 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: len(tools.opened) >= 3)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     before = tools.opened

@@ -235,7 +235,7 @@ _CLOSING = {"top": re.compile("</top>", re.IGNORECASE), "topic": re.compile("</t
 _HEAD = 4096  # characters read to detect the kind of file
 _NUMBER_ATTRIBUTE = re.compile(r"""\bnumber\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
 _TOPIC_FIELD = re.compile(r"<(num|title|query|desc|description)\b[^>]{0,200}>([^<]*)", re.IGNORECASE)
-_FIELD_LABEL = re.compile(r"\s*(Number|Topic|Description)\s*:\s*", re.IGNORECASE)
+_FIELD_LABEL = re.compile(r"(?<!\s)\s*(Number|Topic|Description)\s*:\s*", re.IGNORECASE)
 _SMART_RECORD = re.compile(r"^\.I\b", re.MULTILINE)
 _SPACES = re.compile(r"\s+")
 

@@ -34,7 +34,7 @@ class Section:
     @property
     def opening(self) -> str:
         """First paragraph of prose, on one line."""
-        for paragraph in re.split(r"\n\s*\n", self.text):
+        for paragraph in _PARAGRAPH.split(self.text):
             lines = [line for line in paragraph.split("\n") if line.strip()]
             if lines and not _NOT_PROSE.match(lines[0]):
                 return " ".join(" ".join(lines).split())
@@ -89,7 +89,7 @@ class Snapshot:
 MAX_NAMES = 8  # more names mean a reference or a list
 _MARKUP = {".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".rst": "rst", ".txt": "text"}
 _CHANGELOG = re.compile(r"(^|/)(change(s|log)|history|news|release[-_ ]?notes|upgrading)[^/]*$", re.I)
-_QUOTED = re.compile(r"`+([^`\n]+?)`+")
+_QUOTED = re.compile(r"(?<!`)`+([^`\n]+)`+")
 _NAME = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*")
 _PLAIN_WORD = re.compile(r"[a-z]+|[A-Z]+")  # in backticks it may be a word, a flag or a key, not a symbol
 _SEPARATOR = re.compile(r"\.|::|#")
@@ -191,7 +191,7 @@ def _query(path: str, section: Section, names: Names, options: Options) -> Golde
 HELD_OUT = "held-out"
 _TAG = re.compile(r"[@:\\]\w|<\w+|TODO|FIXME|XXX|\.\. |Copyright|Licen[sc]e|SPDX", re.I)
 _SPHINX_COLON = re.compile(r"^:(?:[ \t]|$)", re.M)  # left by Sphinx's `#:` comments at the start of each line
-_PARAGRAPH = re.compile(r"\n\s*\n")
+_PARAGRAPH = re.compile(r"\n(?:[^\S\n]*+\n)+")
 
 
 def mine_docstrings(

@@ -169,7 +169,8 @@ def repository(root: Path) -> Git:
         raise AssayError(f"{root}: not a folder; give the root of a git repository with --root")
     git = Git(root)
     if git.place is None:
-        raise AssayError(f"{root}: not a git repository; mining reads commits, so give one with --root")
+        reason = git.trouble or f"{root}: not a git repository"
+        raise AssayError(f"{reason}; mining reads commits, so give a repository with --root")
     if git.revision("HEAD") is None:
         raise AssayError(f"{root}: the repository has no commits yet, so there is nothing to mine")
     return git

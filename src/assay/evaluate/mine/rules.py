@@ -101,6 +101,7 @@ _KINDS_OF_WORK = frozenset(
         """,
     )
 )
+_LONGEST_SUBJECT = 500  # characters that are looked at
 _MESSAGE_WORD = re.compile(
     r"[^\W\d_]+(?:[._][^\W\d_]\w*)*"
 )  # `config.from_json` is a name, of `rust-1.78` only the word
@@ -131,7 +132,7 @@ _REASONS: dict[str, Callable[[Commit, str], object]] = {
 
 def reason_against(commit: Commit, include_tests: bool) -> str:
     """Return the first reason to skip a commit by its metadata; empty when there is none."""
-    subject = without_ids(commit.subject)
+    subject = without_ids(commit.subject[:_LONGEST_SUBJECT])
     first_reason = next((reason for reason, applies in _REASONS.items() if applies(commit, subject)), "")
     if not first_reason and not include_tests and _TESTS.search(subject):
         return "tests only"

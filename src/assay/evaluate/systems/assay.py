@@ -24,7 +24,6 @@ from assay.core.golden import Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, finished, folder_of
 from assay.index.freshness import check_tree
-from assay.rank.arrays import highest
 from assay.rank.engine import Engine
 from assay.rank.profile import DEFAULT, PROFILES, Profile, flatten, nested, settings_of, with_settings
 from assay.rank.ranking import Ranking
@@ -200,7 +199,7 @@ def index_errors() -> Iterator[None]:
 def _stages(engine: Engine, ranking: Ranking, best: list[int], k: int) -> tuple[Stage, ...]:
     """Return the ranked output of each ranking stage, for `eval diagnose`."""
     scores = {"lexical": ranking.factors.get("lexical"), "walk": ranking.walk.visits}
-    orders = {name: highest(values, _TRACE).tolist() for name, values in scores.items() if values is not None}
+    orders = {name: ranking.highest(values, _TRACE).tolist() for name, values in scores.items() if values is not None}
     orders |= {"ranking": best, "result": best[:k]}
     ids = engine.index.ids({number for numbers in orders.values() for number in numbers})
     return tuple(Stage(name, tuple(ids[number] for number in numbers)) for name, numbers in orders.items())

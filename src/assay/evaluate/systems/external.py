@@ -28,7 +28,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import Request
 
 from assay.core.golden import Response
-from assay.errors import AssayError
+from assay.errors import AssayError, announce
 from assay.evaluate.systems import (
     OUTPUT_LIMIT,
     PLACEHOLDER,
@@ -44,6 +44,7 @@ from assay.evaluate.systems import (
 from assay.evaluate.systems.shape import hit_from_id, parse
 from assay.system.http import Broken, Refused, TooMuch, Unreachable, fetch, json_request
 from assay.system.inputs import read_lines
+from assay.system.programs import SkippedPrograms, guard, skipped_folders
 
 _SHELL = "/bin/sh"
 _STDERR_KEPT = 1 << 14  # bytes, from the end: the last line states why a command failed
@@ -69,6 +70,14 @@ def open_command(root: Path, corpus: Path | None, argument: str, timeout: float)
         raise AssayError(
             f"system 'cmd:{argument}': the query would be run as shell code; write the command itself (pipes and other "
             "operators work), or pass the query as an argument: sh -c '… \"$1\" …' sh {query}"
+        )
+    for folder in filter(None, (root, corpus)):
+        guard(folder)
+    if skipped := skipped_folders():
+        announce(
+            f"system 'cmd:{argument}' runs as typed, with your PATH, which names folders of a repository or relative ones: "
+            + ", ".join(folder or "(empty)" for folder in skipped),
+            SkippedPrograms,
         )
     return Command(argument, root, corpus, timeout)
 

@@ -121,8 +121,9 @@ class TuningTask:
     fixed: Changes = ()  # applied to the base in every setting
 
     def open(self) -> Assay:
-        """Open the system with the base profile."""
-        system = open_system(f"assay:{self.base}", root=self.root, corpus=self.corpus)
+        """Open the system with the base profile and the fixed changes, so that all settings share its evidence."""
+        profile = ",".join(filter(None, [self.base, format_changes(self.fixed)]))
+        system = open_system(f"assay:{profile}", root=self.root, corpus=self.corpus)
         assert isinstance(system, Assay)
         return system
 
@@ -134,7 +135,7 @@ def ask(task: TuningTask, system: Assay, settings: Sequence[Changes], positions:
     """Return the figures of the queries at some positions, for each setting."""
     queries = [task.golden.queries[position] for position in positions]
     depth = task.measure.cut or _DEEP
-    variations = [dict(task.fixed) | dict(setting) for setting in settings]
+    variations = [dict(setting) for setting in settings]
     answers = [system.retrieve_each(query.text, depth, variations, query.repository) for query in queries]
     level = task.matching.level_for(task.golden)
     figures: Answers = {}
@@ -261,11 +262,11 @@ def tune(
     """
     level = task.matching.level_for(task.golden)
     _require(task, sum(bool(query.at(level)) for query in task.golden.queries))
-    system = task.open()
-    try:
+    with closing(task.open()) as system:
         leaked = _leaked(task.golden.queries, system)
-        if leaked:
-            task = replace(task, fixed=tuple((name, 0.0) for name in HISTORY_SETTINGS))
+    if leaked:
+        task = replace(task, fixed=tuple((name, 0.0) for name in HISTORY_SETTINGS))
+    with closing(task.open()) as system:
         values = without([name for name, _ in task.fixed], TUNED)
         base = {name: float(getattr(system.profile, name)) for name in values}
         cache = FigureCache(folder, _state(task, system))
@@ -276,8 +277,6 @@ def tune(
             _require(task, int(np.count_nonzero(~np.isnan(figures([()])[0]))))
             tuned = cross_validate(figures, values, base, folds, clusters_of(task.golden.queries), figures.begin)
         return Tuning(task, base, folds, tuned, leaked, figures.count, cache.before)
-    finally:
-        system.close()
 
 
 def _require(task: TuningTask, judged: int) -> None:
