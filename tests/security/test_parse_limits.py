@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import gc
 import io
 import os
 import signal
@@ -138,10 +140,11 @@ def test_where_no_timer_ends_a_worker_its_owner_kills_it(
     monkeypatch.setattr(parse, "SECONDS", 0.1)
     monkeypatch.setattr(pool, "_TIMERS", {})
     monkeypatch.setattr(pool, "_GRACE", 0.2)
-    repository.write("hang.kt", HANG)
+    _doing(monkeypatch, lambda: time.sleep(60))
+    repository.write("harm.py", "harm = 1\n")
     repository.write("good.py", GOOD)
-    found = _parse(repository, "hang.kt", "good.py")
-    assert found["hang.kt"].problem.startswith("takes too long")
+    found = _parse(repository, "harm.py", "good.py")
+    assert found["harm.py"].problem.startswith("takes too long")
     assert found["good.py"].extracted is not None
 
 
@@ -228,8 +231,14 @@ def test_memory_that_earlier_files_left_behind_is_not_counted_against_a_file(
 # processes
 
 
-def _descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+def _descriptors() -> set[tuple[str, str]]:
+    """Return the open descriptors, each with what it leads to; those of garbage are closed first."""
+    gc.collect()
+    found = set[tuple[str, str]]()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that of reading the folder
+            found.add((descriptor.name, os.readlink(descriptor)))
+    return found
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
@@ -254,7 +263,7 @@ def test_nothing_is_left_behind_when_parsing_ends_early_or_by_an_error(
     with pytest.raises(KeyboardInterrupt):
         list(parse.parse_files(repository.root, names, ParseCache(None), interrupt))
     assert set(children(os.getpid())) == others
-    assert _descriptors() == before
+    assert _descriptors() <= before
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
