@@ -8,9 +8,12 @@ Exit code 1 when anything failed. A seed gives the same trials again; what faile
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import re
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +27,7 @@ from support.environment import isolate
 
 HERE = Path(__file__).parents[1]
 SIZE = 500  # files of a repository
+_TO_SUMMARISE = 60.0  # seconds for pytest to end and print, after it was interrupted
 
 
 @dataclass
@@ -91,16 +95,25 @@ def _try_laws(seed: int, seconds: float, tally: Tally) -> None:
     ]
     command += ["--hypothesis-profile", "fuzz", f"--hypothesis-seed={seed}", str(HERE)]
     print(f"laws: {' '.join(command[1:])}", flush=True)
-    process = subprocess.Popen(command, cwd=HERE.parent, start_new_session=True)
-    try:
-        code = process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        process.wait()
-        print(f"laws: stopped after {seconds:,.0f} s; failures, if any, are above", flush=True)
-        return
-    if code:
-        tally.failures.append("laws: see above")
+    with tempfile.TemporaryFile("w+") as out:
+        process = subprocess.Popen(command, cwd=HERE.parent, start_new_session=True, stdout=out, stderr=out)
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            print(f"laws: stopped after {seconds:,.0f} s", flush=True)
+            os.killpg(process.pid, signal.SIGINT)  # pytest then prints what failed so far
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_TO_SUMMARISE)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            code = 0
+        out.seek(0)
+        text = out.read()
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
+    print(text, flush=True)
+    if code or failed:
+        tally.failures.append(f"laws: {', '.join(failed) or f'exit code {code}'}, see above")
 
 
 def _try_repositories(options: argparse.Namespace, deadline: float, scratch: Path, tally: Tally) -> None:

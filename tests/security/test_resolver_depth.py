@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from assay.index.imports.namespaces import outer_namespaces
 from support.command import assay
 from support.repository import Repository, assert_equals_full_index
 
@@ -85,3 +86,11 @@ def test_an_edit_at_the_end_of_a_deep_chain_gives_what_a_full_index_gives(reposi
     repository.write("use250.py", "from chain import f100\n\ndef use():\n    f100().go()\n")
     repository.index()
     assert_equals_full_index(repository.root, repository.home)
+
+
+def test_a_very_deep_namespace_takes_memory_for_its_innermost_levels_only() -> None:
+    deep = ".".join(f"n{number}" for number in range(20_000))
+    around = outer_namespaces(deep)
+    assert around[0] == deep.rpartition(".")[0]
+    assert sum(map(len, around)) < 100 * len(deep)
+    assert outer_namespaces("a.b.c") == ["a.b", "a"]

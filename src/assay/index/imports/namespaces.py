@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from assay.index.expressions import Evaluator
     from assay.index.file import File, Sym
 
+_MOST_NAMESPACES = (
+    64  # around a name; written by hand, there are ten at most. Memory grows with the square of the depth
+)
+
 
 class Namespaces(ImportStyle):
     """An import is a qualified name, which is looked up among the symbols."""
@@ -100,9 +104,9 @@ def namespace_names(row: Import, file: File) -> list[str]:
 
 
 def outer_namespaces(full: str) -> list[str]:
-    """Return the namespaces around a qualified name, from the inside out."""
-    out = []
-    while "." in full:
+    """Return the namespaces around a qualified name, from the inside out; of a very deep name, the innermost ones."""
+    out: list[str] = []
+    while "." in full and len(out) < _MOST_NAMESPACES:
         full = full.rpartition(".")[0]
         out.append(full)
     return out
