@@ -69,9 +69,9 @@ def test_every_expected_file_is_there(name: str) -> None:
     assert [e.name for query in _queries(name) for e in query.at("file") if not (ROOT / e.name).is_file()] == []
 
 
-def test_there_are_twenty_easy_twenty_medium_and_fifteen_hard_tasks_of_three_to_eight_symbols() -> None:
+def test_there_are_fifty_five_tasks_of_three_tiers_and_three_to_eight_symbols() -> None:
     queries = _queries("fixtures")
-    assert Counter(query.tier for query in queries) == {"easy": 20, "medium": 20, "hard": 15}
+    assert Counter(query.tier for query in queries) == {"easy": 14, "medium": 27, "hard": 14}
     assert [query.id for query in queries if not 3 <= len(query.expected) <= 8] == []
 
 
