@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,13 +110,3 @@ def auc(said: Floats, came: Floats, weight: Floats) -> float:
     more = (said[right][:, None] > said[wrong]) + 0.5 * (said[right][:, None] == said[wrong])
     both = weight[right][:, None] * weight[wrong]
     return float((more * both).sum() / both.sum())
-
-
-def threshold(said: Floats, came: Floats, weight: Floats, share: float, steps: Sequence[float]) -> float:
-    """The highest of some thresholds below which at least `share` of the cases did not come; 0 when there is none."""
-    kept = 0.0
-    for step in steps:
-        below = said < step
-        if below.any() and np.average(1 - came[below], weights=weight[below]) >= share:
-            kept = max(kept, step)
-    return kept

@@ -2,7 +2,7 @@
 
     python benchmarks/confidence.py cases.jsonl [--held-out cases.jsonl] [--written cases.jsonl] [--svg FILE]
 
-benchmarks/confidence_cases.py makes the cases. Those that were fitted on are judged by weights fitted on all other repositories, the others by the
+benchmarks/confidence_tasks.py makes the cases. Those that were fitted on are judged by weights fitted on all other repositories, the others by the
 weights that assay comes with. Prints markdown; `--svg` draws the reliability diagram of docs/guides/context.md.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,9 @@ import numpy as np
 HERE = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE / "scripts")]
 
-from calibration import BINS, Bin, Floats, Sample, bins, figures, left_out, said_by  # noqa: E402
+from calibration import BINS, Bin, Floats, Sample, auc, bins, figures, said_by  # noqa: E402
 from figure import BASE, COLOURS, LEFT, RIGHT, TOP, Line, Point, picture, series  # noqa: E402
-from fit_confidence import LIMITS, limits, sample_of  # noqa: E402
+from fit_confidence import LIMITS, SHARES, confidences, kind_of, sample_of  # noqa: E402
 
 from assay.html.elements import Markup, element  # noqa: E402
 from assay.html.plots import Scale, label, x_axis, y_axis  # noqa: E402
@@ -30,7 +31,8 @@ from assay.rank.confidence import shipped_threshold, weights  # noqa: E402
 
 LEVELS = {"symbol": "definition", "generous": "definition, generously", "file": "file"}
 HEAD = ("tasks", "right", "cases", "came", "said", "AUC", "Brier", "ECE")
-THRESHOLDS = sorted({0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, shipped_threshold()})
+ABSENT = ("foreign", "vague", "invented")  # kinds that a repository cannot answer
+RESAMPLES = 10_000
 FEW = 200  # cases: with fewer, five parts are drawn and not ten
 TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 
@@ -66,9 +68,10 @@ def told_of(name: str, path: Path, fitted_on: bool = False) -> Told:
     cases = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     sample = sample_of(cases, "symbol")
     if fitted_on:
-        return Told(name, cases, left_out(sample, limits()))
+        return Told(name, cases, confidences(cases))
     shipped = weights(cases[0]["profile"])
-    return Told(name, cases, said_by(np.array([shipped.base, *(shipped.signs[one] for one in LIMITS)]), sample.signs))
+    here = said_by(np.array([shipped.base, *(shipped.signs[one] for one in LIMITS)]), sample.signs)
+    return Told(name, cases, shipped.right * here)
 
 
 def table(told: list[Told]) -> str:
@@ -87,27 +90,31 @@ def reliability(told: Told) -> str:
     return "\n".join([*lines, *(f"| {one.said:.2f} | {one.came:.2f} | {one.cases} |" for one in told.bins(BINS))])
 
 
-def abstention(told: Told) -> str:
-    """Return the rate and precision of the low-confidence warning, and its rate on tasks of other repositories."""
-    foreign = np.array([case["foreign"] for case in told.cases])
-    head = (
-        "threshold",
-        "told",
-        *(f"without {name}" for name in told.levels.values()),
-        "own tasks told",
-        "others' tasks told",
-    )
-    lines = [f"| {told.name}: {' | '.join(head)} |", "|" + "--:|" * len(head)]
-    for step in THRESHOLDS:
-        below = told.said < step
-        if below.any():
-            samples = [told.sample(level) for level in told.levels]
-            without = [np.average(1 - one.outcome[below], weights=one.weight[below]) for one in samples]
-            groups = [f"{below[rows].mean():.0%}" if rows.any() else "–" for rows in (~foreign, foreign)]
-            all_told = np.average(below, weights=samples[0].weight)
-            shares = [f"{share:.0%}" for share in (all_told, *without)]
-            lines.append(f"| {step:.2f} | {' | '.join((*shares, *groups))} |")
-    return "\n".join(lines)
+def sureness(told: Told) -> str:
+    """Return the share of each kind of task above the threshold, with intervals over repositories."""
+    kinds = np.array([kind_of(case) for case in told.cases])
+    repositories = np.array([case["repository"] for case in told.cases])
+    sure = told.said >= shipped_threshold()
+    lines = [f"| {told.name}: kind | tasks | sure | mean confidence |", "|---|--:|--:|--:|"]
+    groups = {kind: kinds == kind for kind in SHARES if (kinds == kind).any()}
+    groups["foreign and vague"] = np.isin(kinds, ["foreign", "vague"])
+    for kind, rows in groups.items():
+        means = [sure[rows & (repositories == name)].mean() for name in np.unique(repositories[rows])]
+        low, high = interval(means)
+        lines.append(
+            f"| {kind} | {rows.sum()} | {sure[rows].mean():.1%} ({low:.1%}–{high:.1%}) | {told.said[rows].mean():.2f} |"
+        )
+    here, absent = kinds == "own", np.isin(kinds, ABSENT)
+    both = here | absent
+    found = auc(told.said[both], here[both].astype(float), np.ones(both.sum()))
+    return "\n".join([*lines, "", f"AUC of own tasks against foreign, vague and invented ones: {found:.3f}"])
+
+
+def interval(means: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of a mean over repositories."""
+    drawn = np.random.default_rng(0).choice(np.array(means), (RESAMPLES, len(means))).mean(axis=1)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def diagram(told: list[Told]) -> Markup:
@@ -139,7 +146,7 @@ def main() -> None:
     told += [told_of("held out", given.held_out)] if given.held_out else []
     told += [told_of("written by people", given.written)] if given.written else []
     rows = [row for one in told for row in ((one, one.own) if len(one.own.cases) < len(one.cases) else (one,))]
-    print("\n\n".join([table(rows), *map(reliability, told), *map(abstention, told)]))
+    print("\n\n".join([table(rows), *map(reliability, told), *map(sureness, told)]))
     if given.svg:
         given.svg.write_text(f"{diagram(told)}\n", "utf-8")
 

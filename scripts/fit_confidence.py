@@ -4,10 +4,11 @@
     python benchmarks/confidence_cases.py --work DIR --named --profile change >> cases.jsonl                    change
     python scripts/fit_confidence.py cases.jsonl [--print]
 
-The default is fitted on tasks of people (eval/tasks, left out of training by repository), `change` on commits; a
-profile without cases keeps its weights. scripts/histories.json names the repositories, their commits and a digest of
-their tasks; benchmarks/mined.py prepares them (`--tasks 100`). Tasks of other repositories count as one in ten: so
-often, it is assumed, somebody asks for what is not here.
+The default is fitted on the tasks of benchmarks/confidence_tasks.py, ranked by models that never saw the repository,
+`change` on commits; a profile without cases keeps its weights. scripts/histories.json names the repositories, their
+commits and a digest of their tasks; benchmarks/mined.py prepares them (`--tasks 100`). The weights tell whether the
+repository has the answer; `right` is how often the first five then have it. Kinds of tasks count as often as
+people are assumed to ask them (SHARES).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +25,14 @@ import numpy as np
 HERE = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE / "benchmarks"), str(HERE / "src")]
 
-from calibration import Floats, Sample, figures, fit, left_out, threshold  # noqa: E402
+from calibration import Floats, Sample, figures, fit, left_out  # noqa: E402
 
 from assay.rank.confidence import VERSION, WEIGHTS  # noqa: E402
 from assay.rank.profile import CHANGE, DEFAULT  # noqa: E402
 
-FOREIGN = 0.1  # the share of tasks that are about something else
-NOT_HERE = (
-    "generous"  # "probably not here" is wrong already where one of the first five is in what is wanted, or has it in it
-)
-TOLD_RIGHT = 0.8  # of those who are told so
+# assumed shares of the kinds of tasks; commits are `own`
+SHARES = {"own": 0.7, "half": 0.05, "foreign": 0.12, "vague": 0.08, "invented": 0.05}
+OWN_SURE = 0.81  # share of a repository's own tasks that are above the threshold
 DIGITS = 3  # of a weight: more would be noise, and differ from machine to machine
 # which way a sign may turn the odds: what more of it can never make likelier, or less likely
 LIMITS = {
@@ -44,17 +44,28 @@ LIMITS = {
     "unseen": -1,
     "names": 1,
     "size": -1,
+    "pairs": 1,
+    "typical": 1,
+    "characteristic": 1,
+    "phrase": 1,
+    "found": 1,
+    "meaning": 1,
 }
 
 
+def kind_of(case: dict[str, Any]) -> str:
+    return str(case.get("kind") or ("foreign" if case["foreign"] else "own"))
+
+
 def sample_of(cases: list[dict[str, Any]], level: str) -> Sample:
-    """Cases as arrays; those of other repositories count as much as is assumed."""
-    foreign = np.array([case["foreign"] for case in cases])
-    share = FOREIGN / (1 - FOREIGN) * (~foreign).sum() / max(foreign.sum(), 1)
+    """Cases as arrays; each kind counts as much as is assumed."""
+    kinds = [kind_of(case) for case in cases]
+    number = {kind: kinds.count(kind) for kind in SHARES}
+    total = sum(SHARES[kind] for kind in SHARES if number[kind])
     return Sample(
-        np.array([[case["signs"][name] for name in LIMITS] for case in cases], dtype=np.float64),
+        np.array([[case["signs"].get(name, 0.0) for name in LIMITS] for case in cases], dtype=np.float64),
         np.array([case["right"][level] for case in cases], dtype=np.float64),
-        np.where(foreign, share, 1.0),
+        np.array([SHARES[kind] / total / number[kind] * len(cases) for kind in kinds]),
         np.array([case["repository"] for case in cases]),
     )
 
@@ -74,26 +85,42 @@ def table(cases: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def threshold_of(cases: list[dict[str, Any]]) -> float:
-    """Below it, those who are told "probably not here" are told so rightly."""
+def here_of(cases: list[dict[str, Any]]) -> Sample:
+    """Cases whose outcome is whether the repository has the answer; half-related tasks are left out."""
     sample = sample_of(cases, "symbol")
-    near = sample_of(cases, NOT_HERE).outcome
-    steps = [step / 100 for step in range(1, 100)]
-    return threshold(left_out(sample, limits()), near, sample.weight, TOLD_RIGHT, steps)
+    kinds = np.array([kind_of(case) for case in cases])
+    weight = np.where(kinds == "half", 1e-9, sample.weight)
+    return Sample(sample.signs, (kinds == "own").astype(np.float64), weight, sample.group)
+
+
+def right_here(cases: list[dict[str, Any]]) -> float:
+    """Return the share of a repository's own tasks with a right one among the first five."""
+    return float(np.mean([case["right"]["symbol"] for case in cases if kind_of(case) == "own"]))
+
+
+def confidences(cases: list[dict[str, Any]]) -> Floats:
+    """Return the confidence in every case, by weights fitted on the other repositories."""
+    return right_here(cases) * left_out(here_of(cases), limits())
+
+
+def threshold_of(cases: list[dict[str, Any]]) -> float:
+    """Return the probability that a share of own tasks exceeds, by weights fitted on other repositories."""
+    own = np.array([kind_of(case) == "own" for case in cases])
+    return round(float(np.quantile(confidences(cases)[own], 1 - OWN_SURE)), 2)
 
 
 def fitted(cases: list[dict[str, Any]]) -> dict[str, Any]:
-    """The weights of one profile, and what they were fitted on."""
+    """Return the weights of a profile, and what they were fitted on."""
     sample = sample_of(cases, "symbol")
-    weights = [round(float(one), DIGITS) for one in fit(sample, limits())]
-    told = figures(left_out(sample, limits()), sample.outcome, sample.weight)
+    weights = [round(float(weight), DIGITS) for weight in fit(here_of(cases), limits())]
+    told = figures(confidences(cases), sample.outcome, sample.weight)
     return {
         "base": weights[0],
         "signs": dict(zip(LIMITS, weights[1:], strict=True)),
+        "right": round(right_here(cases), DIGITS),
         "fitted on": {
-            "repositories": len(set(sample.group)),
-            "tasks": sum(not case["foreign"] for case in cases),
-            "tasks of others": sum(case["foreign"] for case in cases),
+            "repositories": sorted(set(sample.group.tolist())),
+            "tasks": dict(Counter(map(kind_of, cases))),
             "each repository left out": {name: round(told[name], DIGITS) for name in ("AUC", "Brier", "ECE")},
         },
     }

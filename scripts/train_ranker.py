@@ -17,7 +17,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
+from confidence_tasks import cases  # noqa: E402
 from task_corpus import Corpus, Judged, bench_corpora, corpora  # noqa: E402
 
 from assay.config.cluster import choose_cluster  # noqa: E402
@@ -228,38 +229,22 @@ def report(label: str, chosen: Sequence[Corpus], figures: Mapping[str, Sequence[
         print(f"| {label} | {split} | {' | '.join(f'{value:.3f}' for value in np.mean(rows, axis=0))} |", flush=True)
 
 
-def confidence_cases(chosen: Sequence[Corpus], tasks: Described, target: Path) -> None:
-    """Write what `fit_confidence.py` fits: features of rankings by models that never saw the repository, and outcomes.
-
-    Every repository is also asked the first tasks of another one: what is not here.
-    """
+def confidence_cases(chosen: Sequence[Corpus], tasks: Described, counts: Path, target: Path) -> None:
+    """Write what `fit_confidence.py` fits: features of rankings by models that never saw the repository, and outcomes."""
     import assay.rank.ranker
-    from assay.rank.confidence import FIRST, confidence_features
 
-    cases = []
+    usual = json.loads(counts.read_text("utf-8"))
+    rows = []
     for part in range(FOLDS):
         tested = [corpus for corpus in chosen if fold(corpus) == part]
+        if not tested:
+            continue
         model = _model(
             fitted([task for corpus in chosen if fold(corpus) != part for task in tasks[corpus.name]], NAMES)
         )
         setattr(assay.rank.ranker, "shipped", lambda name, model=model: model)  # noqa: B010
-        for corpus in tested:
-            engine = Engine(corpus.repository.index, PROFILES["default"])
-            other = chosen[(chosen.index(corpus) + 1) % len(chosen)]
-            asked = [(task, False) for task in corpus.tasks] + [(task, True) for task in other.tasks[:5]]
-            for task, foreign in asked:
-                ranking = engine.rank(task.text)
-                items = engine.index.numbered(ranking.best(FIRST))
-                judged = Judged.of([*items.values()], task)
-                right = {"symbol": bool(judged.strict.any()), "generous": bool(judged.generous.any())}
-                case = {
-                    "profile": "default", "repository": corpus.name, "foreign": foreign,
-                    "signs": asdict(confidence_features(ranking)) if items else {},
-                    "right": {level: outcome and not foreign for level, outcome in right.items()},
-                }  # fmt: skip
-                if items:
-                    cases.append(json.dumps(case))
-    target.write_text("\n".join(cases) + "\n", "utf-8")
+        rows += [json.dumps(row) for corpus in tested for row in cases(corpus, chosen, usual)]
+    target.write_text("\n".join(rows) + "\n", "utf-8")
 
 
 def curve(chosen: Sequence[Corpus], tasks: Described) -> None:
@@ -299,6 +284,7 @@ def main() -> None:
     parser.add_argument("--ablation", action="store_true", help="figures without each group of features")
     parser.add_argument("--quick", action="store_true", help="half the folds, one seed; only with --only-evaluate")
     parser.add_argument("--confidence", type=Path, metavar="FILE", help="write the cases that fit_confidence.py fits")
+    parser.add_argument("--counts", type=Path, metavar="FILE", help="with --confidence: of scripts/train_background.py")
     parser.add_argument("--jobs", type=int, default=2, help="processes that compute features; default: 2")
     parser.add_argument(
         "--cluster",
@@ -307,17 +293,24 @@ def main() -> None:
         help="Dask workers that do instead, with benchmarks/ on PYTHONPATH",
     )
     given = parser.parse_args()
+    if given.confidence and not given.counts:
+        parser.error("--confidence needs --counts")
     if given.quick:
         if not given.only_evaluate:
             parser.error("--quick is for evaluations: add --only-evaluate")
         hurry()
     assert set(NAMES) <= set(FEATURES)
     chosen = [*corpora(given.work, ("train", "development")), *bench_corpora(given.bench_tasks, given.bench_clones)]
+    if missing := [corpus.name for corpus in chosen if not (corpus.root / ".assay/current").exists()]:
+        if not given.only_evaluate:
+            parser.error(f"not indexed: {', '.join(missing)}")
+        print(f"left out, as they are not indexed: {', '.join(missing)}", file=sys.stderr)
+        chosen = [corpus for corpus in chosen if corpus.name not in missing]
     tasks = describe_all(chosen, given.jobs, choose_cluster(given.cluster))
     print("| | split | P@10 | strict R@10 | MRR | candidate recall |\n|---|---|---|---|---|---|")
     report("left out", chosen, left_out(chosen, tasks))
     if given.confidence:
-        confidence_cases(chosen, tasks, given.confidence)
+        confidence_cases(chosen, tasks, given.counts, given.confidence)
     if given.curve:
         curve(chosen, tasks)
     if given.ablation:

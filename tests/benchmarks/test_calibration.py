@@ -74,35 +74,35 @@ def test_what_is_said_as_often_as_it_comes_has_no_error(calibration: Any) -> Non
     assert told["said"] == pytest.approx(told["came"], abs=0.02)
 
 
-def test_the_threshold_is_the_highest_below_which_enough_did_not_come(calibration: Any) -> None:
-    said, came = np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.array([0.0, 0.0, 0.0, 1.0, 1.0])
-    steps = [step / 100 for step in range(1, 100)]
-    assert calibration.threshold(said, came, np.ones(5), 0.75, steps) == 0.5
-    assert calibration.threshold(said, came, np.ones(5), 1.0, steps) == 0.4
-    assert calibration.threshold(said, np.ones(5), np.ones(5), 0.5, steps) == 0.0
+def _case(number: int, fitting: Any, chosen: np.random.Generator) -> dict[str, Any]:
+    kind = ("own", "own", "foreign", "vague", "half", "invented")[number % 6]
+    able = kind in ("own", "half")
+    shift = 1.0 if able else 0.0
+    return {
+        "profile": "default", "repository": f"r{number % 5}", "kind": kind, "foreign": not able,
+        "signs": {name: way * (chosen.random() + shift) for name, way in fitting.LIMITS.items()},
+        "right": {level: bool(able and chosen.random() < 0.75) for level in ("symbol", "generous")},
+    }  # fmt: skip
 
 
-def test_cases_of_other_repositories_count_as_much_as_is_assumed_and_the_same_cases_give_the_same(fitting: Any) -> None:
+def test_kinds_of_tasks_count_as_much_as_is_assumed_and_the_same_cases_give_the_same(fitting: Any) -> None:
     chosen = np.random.default_rng(3)
-    cases = [
-        {
-            "profile": ("default", "change")[number % 2],
-            "repository": f"r{number % 3}",
-            "foreign": number % 4 == 0,
-            "signs": dict(zip(fitting.LIMITS, chosen.random(len(fitting.LIMITS)).tolist(), strict=True)),
-            "right": {level: bool(number % 4 and chosen.random() < 0.6) for level in ("symbol", "generous", "file")},
-        }
-        for number in range(240)
-    ]
+    cases = [_case(number, fitting, chosen) for number in range(360)]
     sample = fitting.sample_of(cases, "symbol")
-    foreign = np.array([case["foreign"] for case in cases])
-    assert sample.weight[foreign].sum() / sample.weight.sum() == pytest.approx(0.1)
-    table = fitting.table(cases)
-    assert json.dumps(table) == json.dumps(fitting.table(cases))
-    assert {name: own["fitted on"]["tasks"] for name, own in table["profiles"].items()} == {
-        "default": 60,
-        "change": 120,
-    }
+    kinds = np.array([case["kind"] for case in cases])
+    for kind, share in fitting.SHARES.items():
+        assert sample.weight[kinds == kind].sum() / sample.weight.sum() == pytest.approx(share)
+    assert json.dumps(fitting.fitted(cases)) == json.dumps(fitting.fitted(cases))
+
+
+def test_own_tasks_exceed_the_threshold_as_often_as_is_demanded_and_others_seldom(fitting: Any) -> None:
+    chosen = np.random.default_rng(4)
+    cases = [_case(number, fitting, chosen) for number in range(600)]
+    kinds = np.array([case["kind"] for case in cases])
+    sure = fitting.confidences(cases) >= fitting.threshold_of(cases)
+    assert sure[kinds == "own"].mean() == pytest.approx(fitting.OWN_SURE, abs=0.03)
+    assert sure[np.isin(kinds, ["foreign", "vague", "invented"])].mean() < 0.02
+    assert fitting.confidences(cases).max() <= fitting.right_here(cases)
 
 
 def test_the_manifest_names_what_was_fitted_on() -> None:
@@ -110,7 +110,6 @@ def test_the_manifest_names_what_was_fitted_on() -> None:
     profiles = json.loads((ROOT / "src/assay/rank/confidence.json").read_text("utf-8"))["profiles"]
     fitted_on = {name: own["fitted on"]["repositories"] for name, own in profiles.items()}
     corpora = yaml.safe_load((ROOT / "eval/tasks/corpora.yaml").read_text("utf-8"))["corpora"]
-    in_training = sum(row["split"] != "test" for row in corpora)
-    assert fitted_on["default"] == in_training + 8  # and the development tasks
+    assert set(fitted_on["default"]) <= {row["name"] for row in corpora if row["split"] != "test"}
     assert fitted_on["change"] == sum(row.get("confidence", True) for row in named)
     assert all(len(row["cutoff"]) == len(row["head"]) == 40 for row in named)

@@ -88,7 +88,7 @@ def _context(shop: Repository, *arguments: str) -> Done:
 
 def test_what_is_called_by_name_is_surer_than_what_is_described_and_that_than_what_is_foreign(index: Index) -> None:
     called, described, foreign = (
-        _chance(index, task) for task in ("fix `apply_discounts`", "prices of what people buy", FOREIGN)
+        _chance(index, task) for task in ("fix `apply_discounts`", "total price of the goods", FOREIGN)
     )
     assert called is not None
     assert described is not None
@@ -164,7 +164,8 @@ def test_one_symbol_and_an_empty_index_have_an_answer(repository: Repository, tm
 NAMES = st.sampled_from(["default", "change"])
 SHARES = st.floats(0, 1)
 SIGNS = st.builds(
-    ConfidenceFeatures, SHARES, st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0]), SHARES, SHARES, SHARES, st.floats(0, 9), st.floats(0, 14)
+    ConfidenceFeatures, SHARES, st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0]), SHARES, SHARES, SHARES, st.floats(0, 9), st.floats(0, 14),
+    SHARES, st.floats(-4, 4), st.floats(-4, 4), st.floats(0, 9), SHARES, st.floats(-1, 1),
 )  # fmt: skip
 
 
@@ -192,6 +193,12 @@ def test_the_weights_are_for_these_signs_and_turn_the_way_sense_demands() -> Non
         "unseen": -1,
         "names": 1,
         "size": -1,
+        "pairs": 1,
+        "typical": 1,
+        "characteristic": 1,
+        "phrase": 1,
+        "found": 1,
+        "meaning": 1,
     }
     assert list(table["profiles"]) == ["default", "change"]
     for fitted in table["profiles"].values():

@@ -180,13 +180,13 @@ def _shown(shown: int, total: int, wanted: int | None) -> str:
 def _statements(heading: Heading) -> list[str]:
     """Return what precedes the results: the scope, a stale index, and why an answer is unsure or empty."""
     lines = [
-        ("scope: ", heading.scope),
-        ("index: ", "" if heading.fresh else heading.freshness),
-        ("confidence: ", "" if heading.sure else form.chance(heading)),
-        ("found: ", "" if heading.confidence else form.searched(heading)),
+        ("confidence: ", form.chance(heading)),
         ("unmatched words: ", ", ".join(heading.unseen)),
         ("nearest names: ", ", ".join(heading.nearest)),
+        ("found: ", "" if heading.confidence else form.searched(heading)),
         ("try: ", "" if heading.sure else form.ADVICE),
+        ("scope: ", heading.scope),
+        ("index: ", "" if heading.fresh else heading.freshness),
     ]
     return [name + one_line(text) for name, text in lines if text]
 

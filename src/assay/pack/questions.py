@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _SUGGESTIONS = 5  # names suggested for an unsure or empty answer
 _LISTED_FILES = 3  # files named in the freshness line
 REVIEW_BUDGET = 8_000
+UNSURE_RESULTS, UNSURE_BUDGET = (
+    10,
+    1_000,
+)  # symbols and tokens of an unsure answer, unless the user asks for more: a screen
 COMMENT_BUDGET = 20_000  # people pay no tokens, and links are long; a forge takes about 30,000
 _LINK_BASE = re.compile(r"https?://[^\s\"'`()<>\[\]\\]+")  # without characters that end a link in Markdown or HTML
 
@@ -59,7 +63,10 @@ class Question(ABC):
         from assay.pack.context import Context
 
         ranked, heading = self.found()
-        return Context.of(ranked[: self.k], self.tokens, self.repo.source, heading, self.form)
+        unsure = not heading.sure
+        number = UNSURE_RESULTS if unsure and self.k is None else self.k
+        budget = min(self.tokens, UNSURE_BUDGET) if unsure and self.budget is None else self.tokens
+        return Context.of(ranked[:number], budget, self.repo.source, heading, self.form)
 
     def note_given(self, items: Sequence[Item]) -> None:  # noqa: B027 (only tasks have sessions)
         """Record the items that an answer shows, in a session."""

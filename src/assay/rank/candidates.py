@@ -16,7 +16,7 @@ from assay.rank.ranking import Ranking
 from assay.rank.signals.central import central_types
 from assay.rank.similarity import Similarity
 from assay.store.columns import KIND_NAMES
-from assay.store.postings import FIELDS, NAME
+from assay.store.postings import FIELDS, NAME, PATH
 from assay.text.terms import terms, terms_of
 
 if TYPE_CHECKING:
@@ -94,6 +94,11 @@ class Candidates:
             here = np.flatnonzero(items[rows] == numbers)
             matches[place, order[here]] = counts[rows[here]] > 0
         return matches
+
+    def placed(self, term: str) -> Ints:
+        """Return all items that have a term in their qualified name or path."""
+        items, counts = self._index.postings.get(term)
+        return np.asarray(items[(counts[:, : PATH + 1] > 0).any(axis=1)], np.int64)
 
     @cached_property
     def _rarity(self) -> Floats:

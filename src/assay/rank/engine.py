@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.core.packs import NOTHING, Learned, Ranked
 from assay.rank.arrays import multiplied, sum_arrays
+from assay.rank.candidates import Candidates
 from assay.rank.context import QueryContext, Resources
 from assay.rank.graph import Graph
 from assay.rank.noise import noise_reasons
@@ -27,9 +28,6 @@ from assay.rank.signals.signal import Stage
 from assay.rank.signals.table import BY_STAGE, can_share_evidence
 from assay.rank.signals.walk import walk
 from assay.store.index import Index
-
-if TYPE_CHECKING:
-    from assay.rank.candidates import Candidates
 
 _CHECKED = 100  # top items that are checked for noise: more than any caller requests
 
@@ -93,6 +91,7 @@ class Engine:
         ranking.parts = dict(self._values(Stage.PART, query, ranking))
         ranking.scores = sum_arrays(ranking.parts.values(), query.items.size)
         ranking.scores.clip(min=0, out=ranking.scores)
+        ranking.candidates = Candidates(query, ranking)
         for name, multiplier in self._values(Stage.MULTIPLIER, query, ranking):
             ranking.multipliers[name] = multiplier
             ranking.scores *= multiplier
@@ -133,8 +132,6 @@ class Engine:
 
     def candidates(self, ranking: Ranking) -> Candidates:
         """Return the candidates of a ranking that the learned ranker orders."""
-        from assay.rank.candidates import Candidates
-
         return Candidates(self.read(ranking.task), ranking)
 
     def ranked(self, task: str, k: int, learned: Learned = NOTHING) -> list[Ranked]:

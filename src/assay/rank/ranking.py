@@ -11,6 +11,7 @@ import numpy as np
 from assay.rank.arrays import Floats, Ints, highest
 
 if TYPE_CHECKING:
+    from assay.rank.candidates import Candidates
     from assay.rank.context import ItemArrays
     from assay.rank.signals.fusion import Channel
 
@@ -50,6 +51,7 @@ class Ranking:
     noise: dict[int, str] = field(default_factory=dict)  # filtered items with the reason
     order: Ints | None = None  # of items with equal scores; None: by number
     item_count: int = 0
+    candidates: Candidates | None = None  # what the learned ranker orders; None without results
 
     @classmethod
     def empty(

@@ -64,15 +64,16 @@ def remark(packed: PackedItem) -> str:
 def statements(pack: Pack) -> list[tuple[str, str]]:
     """Return the lines of a heading as (name, text), in order, for human-readable formats."""
     heading = pack.heading
-    lines = [
-        ("task", heading.task),
-        ("scope", heading.scope),
-        ("index", heading.freshness),
+    doubt = [
         ("confidence", chance(heading)),
-        ("searched" if heading.confidence else "found", searched(heading)),
         ("unmatched words", ", ".join(heading.unseen)),
         ("nearest names", ", ".join(heading.nearest)),
+        ("searched" if heading.confidence else "found", searched(heading)),
         ("try", "" if heading.sure else ADVICE),
+    ]
+    question = [("task", heading.task), ("scope", heading.scope), ("index", heading.freshness)]
+    lines = [
+        *(question + doubt if heading.sure else doubt + question),  # an unsure answer says so first
         ("tokens", f"{pack.tokens} of {pack.budget}"),
         ("left out", left_out(pack)),
     ]

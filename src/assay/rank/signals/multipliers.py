@@ -28,11 +28,11 @@ def _folder(query: QueryContext, ranking: Ranking) -> Floats:
 
 
 def _ranker(query: QueryContext, ranking: Ranking) -> Floats:
-    from assay.rank.candidates import Candidates
     from assay.rank.ranker import gain, shipped
 
+    assert ranking.candidates is not None
     profile = query.profile
-    return gain(shipped(profile.ranker_model), Candidates(query, ranking), ranking.scores, profile.ranker)
+    return gain(shipped(profile.ranker_model), ranking.candidates, ranking.scores, profile.ranker)
 
 
 def _repeated(query: QueryContext, ranking: Ranking) -> Floats:

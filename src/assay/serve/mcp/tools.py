@@ -27,6 +27,7 @@ from assay.text.tokens import count
 
 _WAIT = 0.3  # seconds for an index that is nearly built
 _MAX_NAMED = 3  # files or symbols named in a summary line
+_UNSURE_BUDGET = 2_000  # tokens of an answer that is probably not in the repository
 _MIN_ITEMS, _TOKENS_PER_BODY = 5, 100  # low estimate: leftover budget goes to signatures
 _MAX_RECORDED = 10  # items recorded as shown: not requesting the fortieth is no evidence against it
 _PROFILES = {"know": None, "change": "change"}  # aim → ranking profile; None: default of assay.toml
@@ -108,13 +109,14 @@ def _pack_context(call: Call, repo: Repository, args: requests.Context) -> str:
     call.check()
     source = repo.source
     full = args.detail == "full"
+    budget = args.budget if heading.sure else min(args.budget, _UNSURE_BUDGET)
     shown = call.conversation.limit_rendering(
-        ranked[: _item_limit(args.budget)] if full else ranked, source, full, args.repeat
+        ranked[: _item_limit(budget)] if full else ranked, source, full, args.repeat
     )
     note = _OUTLINE_HINT if ranked and not full else ""
     scope = "; ".join(filter(None, (heading.scope, note)))
     heading = replace(heading, task="", scope=scope, freshness=_freshness(call, question.stale))
-    packed = Context.of(shown, args.budget, source, heading, "text")
+    packed = Context.of(shown, budget, source, heading, "text")
     call.conversation.remember(packed.items, source)
     if args.files:
         call.notes.used(call.session, paths=args.files)
