@@ -73,8 +73,10 @@ bench: .venv/dev
 adapters:
 	scripts/check_adapters.sh
 
+# the reference of the commands, and what the commands in README and guides print; PAGES=… only these
 docs: .venv/dev
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md
+	PYTHONPATH=src:tests $(BIN)/python -m support.transcripts $(PAGES)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

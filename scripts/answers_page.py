@@ -35,6 +35,7 @@ SCREENS = (
     ("ask", "How do I turn on debug output?"),
 )
 SHOWN = 3  # repositories whose screens are shown
+NOT_RUN = "clones of other repositories"  # why `make test` does not run them again
 
 
 def main() -> None:
@@ -56,7 +57,7 @@ def main() -> None:
     for corpus in chosen[:SHOWN]:
         for command, text in SCREENS:
             print(
-                f"```console\n$ assay {command} {shlex.quote(text)}      # {corpus.name}\n{screen(corpus, command, text)}```\n"
+                f"```console no-run: {NOT_RUN}\n$ assay {command} {shlex.quote(text)}      # {corpus.name}\n{screen(corpus, command, text)}```\n"
             )
 
 

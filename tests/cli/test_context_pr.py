@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
@@ -28,8 +26,7 @@ from assay.git.diff import (
     read_hunk,
 )
 from assay.text.tokens import count
-from support.command import COMMAND, ENVIRONMENT, Done, assay
-from support.paths import ROOT
+from support.command import Done, assay
 from support.repository import Repository
 
 PRICES = """\
@@ -475,22 +472,6 @@ def test_hunks_come_back_as_they_were_written(hunks: list[tuple[int, list[bytes]
 def test_a_repository_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AssayError, match="not a git repository"):
         choose_base(Git(tmp_path))
-
-
-# -- the guide ----------------------------------------------------------------------------------------------------------
-
-
-def test_the_examples_of_the_guide_run_as_they_are(tmp_path: Path) -> None:
-    guide = (ROOT / "docs/guides/context.md").read_text("utf-8")
-    blocks = re.findall(r"^```sh\n(.*?)^```$", guide, re.S | re.M)
-    command = " ".join(shlex.quote(part) for part in COMMAND)
-    script = f'set -e\nassay() {{ {command} "$@"; }}\n' + "\n".join(blocks)
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "shop/prices.py:6 function with_tax [changed at 7]" in done.stdout
-    assert done.stdout.count("Usually changed together, missing here") == 2
 
 
 def test_a_repository_with_lost_objects_says_which_command_of_git_failed(shop: Repository) -> None:

@@ -104,6 +104,8 @@ def test_a_pipe_gets_no_colour_and_json_never_does(shop: Repository) -> None:
 def test_a_progress_bar_needs_a_terminal_that_can_erase(repository: Repository) -> None:
     repository.write("shop.py", SHOP)
     assert "parsing" in in_terminal(repository.root, "index")[1]
+    code, shown = in_terminal(repository.root, "index", "--rebuild")
+    assert without_progress(shown).startswith("rebuilt from scratch"), "the bar is erased before anything is printed"
     code, shown = in_terminal(repository.root, "index", "--rebuild", environment={"TERM": "dumb"})
     assert (code, "parsing" in shown, "\x1b" in shown) == (0, False, False)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from support.guides import environment_with_assay
 from support.paths import ROOT
 from support.repository import Repository
+from support.transcripts import shell_environment
 
 GUIDE = ROOT / "docs/guides/workbench.md"
 NOTEBOOK = ROOT / "docs/notebooks/evaluate.ipynb"
@@ -95,10 +95,12 @@ def test_the_way_from_a_retriever_to_a_gate(repository: Repository, tmp_path: Pa
     repository.write("my_search.py", retriever)
     repository.commit()
     script = "set -e\n" + "\n".join(_commands())
+    environment = shell_environment(tmp_path / "tools")
     done = subprocess.run(
         ["bash", "-c", script],
         cwd=repository.root,
-        env=environment_with_assay(tmp_path / "bin"),
+        env=environment,
+        pass_fds=[int(environment["ASSAY_WARM"])],
         capture_output=True,
         text=True,
         check=False,

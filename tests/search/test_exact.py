@@ -19,7 +19,6 @@ from assay.search.hits import SearchHit
 from assay.search.pattern import Pattern, merged_spans
 from assay.search.query import Exact, parse
 from support.command import assay
-from support.guides import run_examples
 from support.paths import ROOT
 from support.repository import Repository
 
@@ -487,13 +486,6 @@ def test_errors_of_a_query_are_one_line_and_exit_code_2(station: Repository) -> 
         assert len(done.err.splitlines()) == 1
     assert assay(station.root, "search", '"zebra crossing"').code == 1
     assert assay(station.root, "search", "--", "-zebra pressure").code == 0
-
-
-def test_the_examples_of_the_guide_run_as_they_are(tmp_path: Path) -> None:
-    printed = run_examples("query-language.md", tmp_path)
-    guide = (ROOT / "docs/guides/query-language.md").read_text("utf-8")
-    [shown] = re.findall(r"^```text\n(.*?)^```$", guide, re.S | re.M)
-    assert shown in printed
 
 
 @pytest.mark.parametrize(

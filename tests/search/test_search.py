@@ -28,7 +28,6 @@ from assay.store.passages import Passages
 from assay.text.terms import terms
 from support import documents
 from support.command import COMMAND, ENVIRONMENT, assay
-from support.guides import run_examples
 from support.model_server import run_model_server
 from support.paths import ROOT
 from support.repository import Repository
@@ -614,13 +613,6 @@ def test_bad_options_of_the_command_are_explained(station: Repository) -> None:
 
 
 # the guide
-
-
-def test_the_examples_of_the_guide_run_as_they_are(tmp_path: Path) -> None:
-    printed = run_examples("search.md", tmp_path)
-    assert printed.count("docs/guide.md:7-9  Waterworks > Emergencies") >= 2
-    assert "docs/contact.html:1-2  Contact" in printed
-    assert "docs/news.md:1-2  News" in printed
 
 
 def test_the_python_of_the_guide_runs(

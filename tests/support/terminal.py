@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import select
 import struct
 import subprocess
 import termios
@@ -38,13 +39,14 @@ def in_terminal(
     )
     os.close(theirs)
     os.write(ours, typed)
-    shown = b"".join(_read(ours))
+    shown = b"".join(read_terminal(ours))
     os.close(ours)
     return process.wait(PATIENCE), shown.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def _read(terminal: int) -> Iterator[bytes]:
-    while True:
+def read_terminal(terminal: int) -> Iterator[bytes]:
+    """Yield what is shown, until all programs at the other end have closed it."""
+    while select.select([terminal], [], [], PATIENCE)[0]:
         try:
             data = os.read(terminal, 4_096)
         except OSError:  # the other end was closed

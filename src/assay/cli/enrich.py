@@ -108,11 +108,12 @@ def _enrich_members(
     for label, member in members.items():
         try:
             with Bar() as bar:
-                yield label, member.enrich(progress=bar, **options)
+                outcome: Enriched | Exception = member.enrich(progress=bar, **options)
         except (AssayError, OSError, sqlite3.DatabaseError) as error:
             if not go_on:
                 raise
-            yield label, error
+            outcome = error
+        yield label, outcome  # the bar has erased itself
 
 
 def _exit_code(outcome: Enriched | Exception) -> int:

@@ -142,11 +142,12 @@ def _index_members(
     for label, member in members.items():
         try:
             with Bar() as bar:
-                yield label, member.refresh(rebuild=rebuild, progress=bar, anywhere=permissions[label])
+                outcome: Report | Exception = member.refresh(rebuild=rebuild, progress=bar, anywhere=permissions[label])
         except (AssayError, OSError, sqlite3.DatabaseError) as error:
             if not go_on:
                 raise
-            yield label, error
+            outcome = error
+        yield label, outcome  # the bar has erased itself
 
 
 def _exit_code(result: Report | Exception, strict: bool) -> int:
