@@ -45,15 +45,26 @@ def reciprocal_rank(before: float, after: float) -> tuple[Draw, float]:
     return draw, float(values @ (chances(after) - chances(before)))
 
 
+STEPS = np.array([1 / 90, 1 / 56, 1 / 30, 1 / 12, 1 / 6])  # of reciprocal ranks
+
+
 def small_steps() -> tuple[Draw, float]:
     """Changed queries move by a rank or two, one in ten is found or lost: symmetric, with heavy tails."""
-    steps = np.array([1 / 90, 1 / 56, 1 / 30, 1 / 12, 1 / 6])
 
     def draw(random: np.random.Generator, shape: tuple[int, int]) -> Floats:
-        size = np.where(random.random(shape) < 0.1, 1.0, random.choice(steps, shape))
+        size = np.where(random.random(shape) < 0.1, 1.0, random.choice(STEPS, shape))
         return np.where(random.random(shape) < 0.5, size, -size)
 
     return draw, 0.0
+
+
+def rare_gains() -> tuple[Draw, float]:
+    """Changed queries lose a rank or two, one in ten is found: what carries the mean is rarely in a small sample."""
+
+    def draw(random: np.random.Generator, shape: tuple[int, int]) -> Floats:
+        return np.where(random.random(shape) < 0.1, 1.0, -random.choice(STEPS, shape))
+
+    return draw, 0.1 - 0.9 * float(STEPS.mean())
 
 
 def recall(before: float, after: float) -> tuple[Draw, float]:
@@ -92,6 +103,7 @@ def ours(samples: Floats) -> Floats:
     return np.array([[interval.low, interval.high] for interval in intervals]).T
 
 
+RARE = "rare large gains"
 METHODS = {"percentile bootstrap": percentile_bootstrap, "t": student_t, "used": ours}
 
 
@@ -101,7 +113,7 @@ def coverage(ends: Floats, truth: float) -> float:
 
 def samples_of(name: str, share: float, n: int, count: int = SAMPLES) -> tuple[Floats, float, float]:
     """Return samples of differences with at least one change, their true mean, and the share of samples without one."""
-    draw, mean = DISTRIBUTIONS[name]
+    draw, mean = rare_gains() if name == RARE else DISTRIBUTIONS[name]
     random = np.random.default_rng([n, round(100 * share), *name.encode()])
     samples = np.where(random.random((count, n)) < share, draw(random, (count, n)), 0.0)
     changed = samples.any(axis=1)
@@ -127,6 +139,15 @@ def differences(cells: bool) -> None:
             print(f"| {n} | {kind} | {' | '.join(ranges)} | {inside} of {len(rows)} | {100 * unchanged:.0f} % |")
 
 
+def limits() -> None:
+    """Print the coverage where a small sample cannot show what matters: 20 % changed, one in ten of them by 1."""
+    print("\n| n | large gains expected in a sample | " + " | ".join(METHODS) + " |\n|---:|---:|" + "---:|" * len(METHODS))
+    for n in SIZES:
+        samples, truth, _ = samples_of(RARE, 0.2, n)
+        row = [f"{100 * coverage(method(samples), truth):.1f}" for method in METHODS.values()]
+        print(f"| {n} | {0.02 * n:.1f} | " + " | ".join(row) + " |")
+
+
 def means() -> None:
     """Print the coverage of the intervals of single runs."""
     print("\n| n | reciprocal rank | success (0.7) | recall of four (0.6) |\n|---:|---:|---:|---:|")
@@ -147,4 +168,5 @@ def means() -> None:
 
 if __name__ == "__main__":
     differences("--cells" in sys.argv)
+    limits()
     means()
