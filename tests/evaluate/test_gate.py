@@ -220,6 +220,23 @@ def test_a_floor_of_something_not_measured_fails() -> None:
     assert (checks[-1].passed, checks[-1].message) == (False, "DocR@10 could not be measured on this run")
 
 
+TIERS = {"easy": frozenset(f"q{n}" for n in range(20)), "hard": frozenset(f"q{n}" for n in range(20, QUERIES))}
+
+
+@pytest.mark.parametrize(
+    ("floor", "passes"), [("hard:R@10=0.5", True), ("hard:R@10=0.6", False), ("easy:R@10=1", True), ("R@10=0.7", False)]
+)
+def test_a_floor_of_a_tier_counts_its_queries_only(floor: str, passes: bool) -> None:
+    half = scores([1] * 20 + [1, 0] * 20)  # all easy ones are found, and half of the hard ones
+    check = gate(half, Rules(parse_floors([floor])), tiers=TIERS)[-1]
+    assert check.passed == passes
+
+
+def test_a_floor_of_a_tier_that_the_set_does_not_have_is_refused() -> None:
+    with pytest.raises(AssayError, match="no query is of tier 'eazy': the tiers are easy, hard"):
+        gate(scores(TOP), Rules(parse_floors(["eazy:R@10=0.5"])), tiers=TIERS)
+
+
 def test_an_incomplete_run_never_passes() -> None:
     checks = gate(scores(TOP, status="incomplete"), Rules(parse_floors(["R@10=0.1"])))
     assert [check.name for check in checks if not check.passed] == ["run is complete"]
@@ -328,6 +345,31 @@ def test_floors_need_no_baseline(bench: Workbench, tmp_path: Path) -> None:
         assert "nothing to compare the run with" in nothing.err
     finally:
         (tmp_path / "away.json").rename(usual)
+
+
+def test_a_baseline_file_keeps_floors_per_tier_and_relative_to_its_figures(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path)
+    bench.golden(question(n) | {"difficulty": "easy" if n < 12 else "hard"} for n in range(24))
+    hard = {f"q{n}": 1 for n in range(12)} | {f"q{n}": 5 if n == 12 else None for n in range(12, 24)}  # RR 1/60
+    bench.run(bench.ranking("before", hard), "--label", "before")
+    bench.run(bench.ranking("after", hard | {"q12": 6}), "--label", "after")
+    assert bench.eval("baseline", "set", "before").code == DONE
+    assert bench.eval("gate", "after").code == DONE  # 0.0167 → 0.0139 in one tier is within every tolerance
+    relative = bench.eval("gate", "after", "--min", "hard:RR@10=90%")
+    assert relative.code == QUALITY
+    assert "FAIL  hard RR@10 floor: hard RR@10 is 0.0139; required: at least 0.015 (90% of 0.0167)" in relative.out
+    kept = bench.eval("baseline", "set", "before", "--min", "hard:RR@10=90%", "--min", "easy:RR@10=0.9")
+    assert kept.code == DONE
+    assert bench.eval("gate", "after").code == QUALITY
+    assert bench.eval("baseline", "set", "after").code == DONE  # renewed: the floors stay, of the new figures
+    assert bench.json("gate", "after")["checks"][2]["name"] == "easy RR@10 floor"
+
+
+def test_a_share_needs_a_baseline(bench: Workbench) -> None:
+    refused = bench.refused("gate", "good", "--min", "nDCG@5=90%", "--baseline", "good.json")
+    assert refused.code == COULD_NOT_RUN
+    usual = bench.refused("gate", "good", "--min", "nDCG@5=90%")
+    assert (usual.code, "no baseline has nDCG@5 to take a share of" in usual.err) == (COULD_NOT_RUN, True)
 
 
 def test_ci_gets_junit_annotations_and_a_step_summary(bench: Workbench, tmp_path: Path) -> None:

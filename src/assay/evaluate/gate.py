@@ -1,6 +1,6 @@
 """The gate: pass or fail a run by absolute floors and two regression guards against a baseline.
 
-    floor      a metric is below its required minimum
+    floor      a metric is below its required minimum, overall or in a tier
     loss       a metric fell by more than the tolerance, significantly (randomisation test, Holm over guarded metrics)
     break      queries answered at the top (rank 1 to 3) in the baseline and not answered any more: more than noise
                explains, or one of them tagged `critical`
@@ -11,8 +11,8 @@ Runs are recorded independently of the rules, so any stored run can be gated aga
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -26,12 +26,14 @@ from assay.evaluate.compare import KINDS, Comparison, compare_runs, compare_with
 from assay.evaluate.ledger import MAIN
 from assay.evaluate.markdown import cell
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics import defaults, parse, rounded
+from assay.evaluate.metrics import defaults, mean, parse, rounded
 from assay.evaluate.run import FAILURES, Plan
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import Scores, main_measures, read_baseline, score_run
+from assay.evaluate.scores import Scores, main_measures, read_baseline, score_run, slice_members
 from assay.evaluate.statistics import randomisation
 from assay.evaluate.statistics.intervals import Floats
+
+Tiers = Mapping[str, Collection[str]]  # ids of the queries by tier
 
 BASELINE_FILE = "eval/baseline.json"  # below the root, unless another is named
 CRITICAL = "critical"  # tag of queries that may never break
@@ -44,10 +46,25 @@ _DIGITS = 9  # of a change: equal ones stay equal when they are summed
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """Gate requirements. Floors by measure; for lower-is-better measures they are ceilings."""
+class Floor:
+    """The minimum of a measure's mean, over the queries of a tier if one is named; a ceiling where lower is better."""
 
-    floors: Mapping[str, float] = field(default_factory=dict)
+    measure: str
+    value: float
+    tier: str = ""
+    relative: bool = False  # the value is a share of the baseline's mean
+    origin: str = ""  # of an absolute value that was a share
+
+    @property
+    def name(self) -> str:
+        return f"{self.tier} {self.measure}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Gate requirements."""
+
+    floors: Sequence[Floor] = ()
     guarded: Sequence[str] = ()
     tolerance: float = 0.02
     alpha: float = 0.05
@@ -89,14 +106,21 @@ class Gated:
         }
 
 
-def parse_floors(texts: Sequence[str]) -> dict[str, float]:
-    """Parse `RR@10=0.7` → {RR@10: 0.7}."""
-    floors = {}
+_FLOOR = re.compile(r"(?:(?P<tier>[^:=]+):)?(?P<measure>[^:]+)=\s*(?P<value>(\d*\.)?\d+(e-?\d+)?)\s*(?P<share>%?)\s*")
+
+
+def parse_floors(texts: Sequence[str]) -> list[Floor]:
+    """Parse `RR@10=0.7`, `easy:RR@10=0.3` (of a tier) and `RR@10=90%` (of the baseline's mean)."""
+    floors = []
     for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not re.fullmatch(r"\s*(\d*\.)?\d+(e-?\d+)?\s*", value):
-            raise AssayError(f"--min '{text}': write a measure and a number, like RR@10=0.7")
-        floors[str(parse(name.strip()))] = float(value)
+        form = _FLOOR.fullmatch(text)
+        if form is None:
+            raise AssayError(
+                f"--min '{text}': write a measure and a number, like RR@10=0.7, easy:RR@10=0.3 or RR@10=90%"
+            )
+        measure, relative = str(parse(form["measure"].strip())), bool(form["share"])
+        value = float(form["value"]) / (100 if relative else 1)
+        floors.append(Floor(measure, value, (form["tier"] or "").strip(), relative))
     return floors
 
 
@@ -142,15 +166,46 @@ def gate_against(
     store: RunStore, info: RunInfo, rules: Rules, baseline: Scores | RunInfo | None, force: bool = False
 ) -> Gated:
     """Check a stored run against the rules and a baseline: the scores of a file, or another run of the store."""
-    names = dict.fromkeys([*map(str, defaults(info.k)), *rules.floors, *rules.guarded])
+    floors = [*rules.floors, *parse_floors(baseline.floors if isinstance(baseline, Scores) else ())]
+    measured = [floor.measure for floor in floors]
+    names = dict.fromkeys([*map(str, defaults(info.k)), *measured, *rules.guarded])
     scores = score_run(store, info, [parse(name) for name in names])
     guarded = [str(parse(name)) for name in rules.guarded] or [
         name for name in map(str, main_measures(scores.k)) if scores.means[name] is not None
     ]
+    queries = store.golden(info).queries if any(floor.tier for floor in floors) else ()
+    tiers = {
+        tier: frozenset(queries[row].id for row in rows) for tier, rows in slice_members(queries, "tiers").items()
+    }
+    if any(floor.relative for floor in floors):
+        before = score_run(store, baseline, [parse(name) for name in measured]) if isinstance(baseline, RunInfo) else baseline
+        floors = [_absolute(floor, before, tiers) for floor in floors]
     comparison = _compare(store, info, baseline, guarded, force) if baseline is not None else None
     unstable = frozenset(store.unstable(info.run_id)) if info.repeat > 1 else None
-    checks = gate(scores, replace(rules, guarded=guarded), comparison, store.tagged(info, CRITICAL), unstable)
+    rules = replace(rules, floors=floors, guarded=guarded)
+    checks = gate(scores, rules, comparison, store.tagged(info, CRITICAL), unstable, tiers)
     return Gated(scores, checks, comparison)
+
+
+def _absolute(floor: Floor, baseline: Scores | None, tiers: Tiers) -> Floor:
+    """Return a floor that is a share of the baseline's mean as a value."""
+    if not floor.relative:
+        return floor
+    before = _mean(baseline, floor, tiers) if baseline is not None else None
+    if before is None:
+        raise AssayError(f"--min {floor.name}={floor.value:.0%}: no baseline has {floor.name} to take a share of")
+    return replace(floor, value=floor.value * before, relative=False, origin=f" ({floor.value:.0%} of {before:.4f})")
+
+
+def _mean(scores: Scores, floor: Floor, tiers: Tiers) -> float | None:
+    """Return the mean that a floor is about."""
+    if not floor.tier:
+        return scores.means.get(floor.measure)
+    if floor.tier not in tiers:
+        have = f"the tiers are {', '.join(tiers)}" if tiers else "the set has no tiers"
+        raise AssayError(f"no query is of tier '{floor.tier}': {have}")
+    rows = [row for row, query in enumerate(scores.queries) if query in tiers[floor.tier]]
+    return mean(scores.values[floor.measure][rows]) if floor.measure in scores.values else None
 
 
 def _compare(
@@ -172,14 +227,15 @@ def gate(
     comparison: Comparison | None = None,
     critical: frozenset[str] = frozenset(),
     unstable: frozenset[str] | None = None,
+    tiers: Tiers | None = None,
 ) -> list[Check]:
     """Run every check, in order.
 
     `comparison` goes from the baseline to this run. `unstable` are the queries whose repeats differed, None if they
-    were not repeated.
+    were not repeated; `tiers` has the queries of each. Floors are absolute here.
     """
     checks = [_check_complete(scores)]
-    checks += [_check_floor(scores, name, minimum) for name, minimum in rules.floors.items()]
+    checks += [_check_floor(scores, floor, tiers or {}) for floor in rules.floors]
     if comparison is not None:
         checks += [_check_loss(comparison, name, rules) for name in rules.guarded]
         checks.append(_check_breaks(comparison, rules, critical, unstable))
@@ -194,15 +250,14 @@ def _check_complete(scores: Scores) -> Check:
     return Check("run is complete", scores.status == "complete", f"{len(scores.queries)} queries{note}")
 
 
-def _check_floor(scores: Scores, name: str, minimum: float) -> Check:
-    value = scores.means.get(name)
+def _check_floor(scores: Scores, floor: Floor, tiers: Tiers) -> Check:
+    value, name = _mean(scores, floor, tiers), floor.name
     if value is None:
         return Check(f"{name} floor", False, f"{name} could not be measured on this run")
-    higher = parse(name).higher_is_better
-    passed = value >= minimum - 1e-12 if higher else value <= minimum + 1e-12
-    return Check(
-        f"{name} floor", passed, f"{name} is {value:.4f}; required: {'at least' if higher else 'at most'} {minimum:g}"
-    )
+    higher = parse(floor.measure).higher_is_better
+    passed = value >= floor.value - 1e-12 if higher else value <= floor.value + 1e-12
+    required = f"at {'least' if higher else 'most'} {rounded(floor.value):g}{floor.origin}"
+    return Check(f"{name} floor", passed, f"{name} is {value:.4f}; required: {required}")
 
 
 def _check_loss(comparison: Comparison, name: str, rules: Rules) -> Check:
