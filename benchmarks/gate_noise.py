@@ -72,13 +72,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1_000)
     runs = parser.parse_args().runs
-    print("| queries | | loss rule | break rule before | now | gate before | now |\n|---:|---|---:|---:|---:|---:|---:|")
+    print(
+        "| queries | | loss rule | break rule before | now | gate before | now |\n|---:|---|---:|---:|---:|---:|---:|"
+    )
     for queries in (20, 50, 100, 200, 500):
         for kind, chance in (("no change", CHANCE), ("planted loss", LOWERED)):
             random = np.random.default_rng([queries, kind == "no change"])
             loss, old, new = np.array([outcomes(random, queries, chance) for _ in range(runs)]).T
             shares = [loss.mean(), old.mean(), new.mean(), (loss | old).mean(), (loss | new).mean()]
-            print(f"| {queries} | {kind} | " + " | ".join(f"{100 * share:.1f} %" for share in shares) + " |", flush=True)
+            print(
+                f"| {queries} | {kind} | " + " | ".join(f"{100 * share:.1f} %" for share in shares) + " |", flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -40,7 +40,8 @@ def reciprocal_rank(before: float, after: float) -> tuple[Draw, float]:
         return np.append(ranked, 1 - ranked.sum())
 
     def draw(random: np.random.Generator, shape: tuple[int, int]) -> Floats:
-        return random.choice(values, shape, p=chances(after)) - random.choice(values, shape, p=chances(before))
+        new, old = (random.choice(values, shape, p=chances(chance)) for chance in (after, before))
+        return np.asarray(new - old)
 
     return draw, float(values @ (chances(after) - chances(before)))
 
@@ -69,7 +70,10 @@ def rare_gains() -> tuple[Draw, float]:
 
 def recall(before: float, after: float) -> tuple[Draw, float]:
     """Changed queries find each of four documents anew with these chances."""
-    return lambda random, shape: (random.binomial(4, after, shape) - random.binomial(4, before, shape)) / 4, after - before
+    return (
+        lambda random, shape: (random.binomial(4, after, shape) - random.binomial(4, before, shape)) / 4,
+        after - before,
+    )
 
 
 DISTRIBUTIONS = {
@@ -89,7 +93,7 @@ def percentile_bootstrap(samples: Floats) -> Floats:
     n = samples.shape[1]
     weights = np.random.default_rng(5).multinomial(n, np.full(n, 1 / n), RESAMPLES)
     tail = NormalDist().cdf(-np.sqrt(n / (n - 1)) * quantile(0.975, n - 1))
-    return np.quantile(samples @ weights.T / n, [tail, 1 - tail], axis=1)
+    return np.asarray(np.quantile(samples @ weights.T / n, [tail, 1 - tail], axis=1))
 
 
 def student_t(samples: Floats) -> Floats:
@@ -141,7 +145,9 @@ def differences(cells: bool) -> None:
 
 def limits() -> None:
     """Print the coverage where a small sample cannot show what matters: 20 % changed, one in ten of them by 1."""
-    print("\n| n | large gains expected in a sample | " + " | ".join(METHODS) + " |\n|---:|---:|" + "---:|" * len(METHODS))
+    print(
+        "\n| n | large gains expected in a sample | " + " | ".join(METHODS) + " |\n|---:|---:|" + "---:|" * len(METHODS)
+    )
     for n in SIZES:
         samples, truth, _ = samples_of(RARE, 0.2, n)
         row = [f"{100 * coverage(method(samples), truth):.1f}" for method in METHODS.values()]

@@ -174,11 +174,13 @@ def gate_against(
         name for name in map(str, main_measures(scores.k)) if scores.means[name] is not None
     ]
     queries = store.golden(info).queries if any(floor.tier for floor in floors) else ()
-    tiers = {
-        tier: frozenset(queries[row].id for row in rows) for tier, rows in slice_members(queries, "tiers").items()
-    }
+    tiers = {tier: frozenset(queries[row].id for row in rows) for tier, rows in slice_members(queries, "tiers").items()}
     if any(floor.relative for floor in floors):
-        before = score_run(store, baseline, [parse(name) for name in measured]) if isinstance(baseline, RunInfo) else baseline
+        before = (
+            score_run(store, baseline, [parse(name) for name in measured])
+            if isinstance(baseline, RunInfo)
+            else baseline
+        )
         floors = [_absolute(floor, before, tiers) for floor in floors]
     comparison = _compare(store, info, baseline, guarded, force) if baseline is not None else None
     unstable = frozenset(store.unstable(info.run_id)) if info.repeat > 1 else None

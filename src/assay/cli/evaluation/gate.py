@@ -249,7 +249,11 @@ def gate_command(
         before = find_baseline(store, baseline, runs.root)
         if before is None and not rules.floors:
             raise nothing
-        info = _new_run(store, golden_path, spec, before, repeat, runs.root) if golden_path else store.find(run or "latest")
+        info = (
+            _new_run(store, golden_path, spec, before, repeat, runs.root)
+            if golden_path
+            else store.find(run or "latest")
+        )
         gated = gate_run(store, info, rules, before, force)
         named = store.ledger.baseline(baseline or MAIN) is not None
     failed = gated.comparison is not None and not gated.passed
@@ -270,7 +274,9 @@ def _new_run(
 ) -> RunInfo:
     """Execute a run that is comparable with the baseline."""
     golden = golden_sets.load(golden_path)
-    return begin(store, golden, replace(comparable_plan(golden, baseline), repeat=repeat), open_system(spec, root=root), root).info
+    return begin(
+        store, golden, replace(comparable_plan(golden, baseline), repeat=repeat), open_system(spec, root=root), root
+    ).info
 
 
 def _renewal_hint(run: str, baseline_name: str | None, baseline: Path | RunInfo | None, named: bool, runs: Runs) -> str:
