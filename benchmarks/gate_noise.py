@@ -12,20 +12,21 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.evaluate.compare import KINDS, Comparison, compare_scores
 from assay.evaluate.gate import Rules, gate
 from assay.evaluate.metrics import parse
 from assay.evaluate.scores import Scores
-from assay.evaluate.statistics.intervals import Floats
 
 K, REDRAWN, MOST = 10, 0.4, 3
 CHANCE, LOWERED = 0.60, 0.35
 GUARDED = ("P@10", "R@10", "RR@10", "nDCG@10")
+Ints = NDArray[np.int64]
 _DISCOUNTS = 1 / np.log2(np.arange(2, K + 2))
 
 
-def draw(random: np.random.Generator, relevant: Floats, chance: float) -> Floats:
+def draw(random: np.random.Generator, relevant: Ints, chance: float) -> Ints:
     """Return the ranks of each query's relevant documents, 0 where one is not found."""
     shape = (len(relevant), MOST)
     ranks = np.argsort(random.random((len(relevant), K)), axis=1)[:, :MOST] + 1
@@ -33,7 +34,7 @@ def draw(random: np.random.Generator, relevant: Floats, chance: float) -> Floats
     return np.where(exists & (random.random(shape) < chance), ranks, 0)
 
 
-def scores(ranks: Floats, relevant: Floats) -> Scores:
+def scores(ranks: Ints, relevant: Ints) -> Scores:
     found = ranks > 0
     first = np.where(found, ranks, K + 1).min(axis=1)
     first = np.where(first > K, 0, first)
