@@ -39,7 +39,7 @@ BASELINE_FILE = "eval/baseline.json"  # below the root, unless another is named
 CRITICAL = "critical"  # tag of queries that may never break
 _TOP = 3  # a query is answered at the top when its first relevant result ranks this high
 _FEW = 50  # fewer breaks than one of so many queries pass
-# One-sided level at which the changed queries are worse as a whole. With it at most 5 % of the gates of an unchanged but
+# One-sided level at which the changed queries are worse as a whole. With it about 5 % of the gates of an unchanged but
 # noisy system fail, the loss rule included (benchmarks/gate_noise.py).
 _WORSE = 0.05
 _DIGITS = 9  # of a change: equal ones stay equal when they are summed

@@ -303,13 +303,14 @@ def difference_interval(units: Units, confidence: float = 0.95) -> Interval:
     if units.count < 2:
         return Interval(math.nan, math.nan, "none: fewer than 2 values")
     typical = math.sqrt(float(np.mean(changed**2)))
-    weights = np.append(np.ones(units.count), (_UNSEEN / 2, _UNSEEN / 2))
-    totals, sizes = np.append(units.totals, (typical, -typical)), np.append(units.sizes, [units.sizes.mean()] * 2)
-    count, size = units.count + _UNSEEN, float(weights @ sizes)
-    mean = float(weights @ totals) / size
-    residuals = totals - sizes * mean
-    spread = math.sqrt(float(weights @ residuals**2) / count)
-    skewness = float(weights @ (residuals / spread) ** 3) / count
+    unseen = np.array([typical, -typical])
+    count, size = units.count + _UNSEEN, float(units.sizes.sum()) * (1 + _UNSEEN / units.count)
+    mean = float(units.totals.sum()) / size
+    residuals, added = units.totals - units.sizes * mean, unseen - size / count * mean
+    squares, extra = residuals * residuals, added * added
+    spread = math.sqrt((float(squares.sum()) + _UNSEEN / 2 * float(extra.sum())) / count)
+    cubes = float((squares * residuals).sum()) + _UNSEEN / 2 * float((extra * added).sum())
+    skewness = cubes / spread**3 / count
     error = spread * count / math.sqrt(count - 1) / size
     t = quantile((1 + confidence) / 2, units.count - 1)
     extension = _LONGER_TAIL * skewness * (1 + 2 * t * t) / (6 * math.sqrt(units.count))
