@@ -331,6 +331,17 @@ def test_a_critical_query_that_breaks_fails_the_command(bench: Workbench) -> Non
     assert told["passed"] is False
 
 
+def test_breaks_of_a_run_whose_repeats_agree_fail_the_command(bench: Workbench) -> None:
+    spec = bench.ranking("three", {f"q{n}": TOP[n] if n > 3 or n == 0 else None for n in range(QUERIES)})
+    bench.run(spec, "--label", "three")
+    bench.run(spec, "--label", "repeated", "--repeat", "2")
+    assert bench.eval("gate", "three", "--tolerance", "1").code == DONE
+    repeated = bench.eval("gate", "repeated", "--tolerance", "1")
+    assert repeated.code == QUALITY
+    assert "3 of them gave the same results when repeated, 2 allowed: q1, q2, q3" in repeated.out
+    assert bench.eval("gate", "--golden", "golden.jsonl", "--system", spec, "--repeat", "2").code == QUALITY
+
+
 def test_floors_need_no_baseline(bench: Workbench, tmp_path: Path) -> None:
     apart = ["--baseline", "good"]  # so that the usual file is not looked for elsewhere
     assert bench.eval("gate", "good", "--min", "mrr@10=0.6", "--min", "R@10=1", *apart).code == DONE
