@@ -106,21 +106,20 @@ class Gated:
         }
 
 
-_FLOOR = re.compile(r"(?:(?P<tier>[^:=]+):)?(?P<measure>[^:]+)=\s*(?P<value>(\d*\.)?\d+(e-?\d+)?)\s*(?P<share>%?)\s*")
-
-
 def parse_floors(texts: Sequence[str]) -> list[Floor]:
     """Parse `RR@10=0.7`, `easy:RR@10=0.3` (of a tier) and `RR@10=90%` (of the baseline's mean)."""
     floors = []
     for text in texts:
-        form = _FLOOR.fullmatch(text)
-        if form is None:
+        name, _, value = text.partition("=")
+        tier, _, measure = name.rpartition(":")
+        number = value.strip().removesuffix("%")
+        if not re.fullmatch(r"(\d*\.)?\d+(e-?\d+)?", number):
             raise AssayError(
                 f"--min '{text}': write a measure and a number, like RR@10=0.7, easy:RR@10=0.3 or RR@10=90%"
             )
-        measure, relative = str(parse(form["measure"].strip())), bool(form["share"])
-        value = float(form["value"]) / (100 if relative else 1)
-        floors.append(Floor(measure, value, (form["tier"] or "").strip(), relative))
+        relative = value.strip().endswith("%")
+        share = float(number) / (100 if relative else 1)
+        floors.append(Floor(str(parse(measure.strip())), share, tier.strip(), relative))
     return floors
 
 
