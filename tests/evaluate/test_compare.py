@@ -486,3 +486,16 @@ def test_a_run_with_failures_is_compared_with_a_warning(tmp_path: Path) -> None:
     told = bench.json("compare", "fine", "failing")
     assert codes(told) == ["failed-queries"]
     assert told["counts"]["Regression"] == 1
+
+
+def test_a_measure_with_the_figures_of_another_is_one_row_and_one_test(bench: Workbench) -> None:
+    bench.questions(12)
+    for name, shift in (("first", 0), ("second", 1)):
+        bench.run(bench.ranking(name, {f"q{n}": n % 3 + 1 + shift for n in range(12)}), "--label", name)
+    statistics = bench.json("compare", "first", "second")["statistics"]
+    assert "R@10" in statistics
+    assert "DocR@10" not in statistics  # of documents it is R@10
+    assert "DocR@10" in bench.json("compare", "first", "second", "-m", "DocR@10")["statistics"]
+    screen = bench.eval("show", "first").out
+    assert "R@10:" in screen
+    assert "DocR@10:" not in screen

@@ -237,11 +237,24 @@ def _shared_measures(a: Scores, b: Scores, measures: Sequence[Measure] | None) -
 def default_measures(a: Scores, b: Scores) -> list[Measure]:
     """Return the four main measures, then DocR@k and the measures without cut-off that are positive in either run.
 
-    Holm corrects over all measures shown, so further cut-offs are left out.
+    Holm corrects over all measures shown, so further cut-offs are left out, and so is a measure with the same figures as
+    an earlier one in both runs, as DocR has where documents are expected.
     """
     k = min(a.k, b.k)
     others = [m for m in defaults(k) if m.cut is None or (m.kind.name == "DocR" and m.cut == k)]
-    return [*main_measures(k), *(m for m in others if _has_positive_value(a, str(m)) or _has_positive_value(b, str(m)))]
+    shown = main_measures(k)
+    for measure in others:
+        name = str(measure)
+        if (_has_positive_value(a, name) or _has_positive_value(b, name)) and not any(
+            _same_values(a, name, str(earlier)) and _same_values(b, name, str(earlier)) for earlier in shown
+        ):
+            shown.append(measure)
+    return shown
+
+
+def _same_values(scores: Scores, name: str, other: str) -> bool:
+    both = name in scores.values and other in scores.values
+    return both and np.array_equal(scores.values[name], scores.values[other], equal_nan=True)
 
 
 def _has_positive_value(scores: Scores, name: str) -> bool:

@@ -146,11 +146,19 @@ def _run_header(run: Mapping[str, Any]) -> list[str]:
     return [*lines, *(f"\n> {cell(warning['message'])}" for warning in run["warnings"])]
 
 
+def metric_rows(run: Mapping[str, Any]) -> list[tuple[str, float | None]]:
+    """Return the metrics of a run and their means; without DocR@k where it repeats R@k, as on documents."""
+    metrics, spread = run["metrics"], run["spread"]
+    recall, documents = (f"{name}@{run['k']}" for name in ("R", "DocR"))
+    same = metrics.get(recall) == metrics.get(documents) and spread.get(recall) == spread.get(documents)
+    return [(name, value) for name, value in metrics.items() if not (same and name == documents)]
+
+
 def _overall_table(run: Mapping[str, Any]) -> str:
     spread = run["spread"]
     rows = [
         [name, _figure(value), *(_figure(spread.get(name, {}).get(part)) for part in ("sd", "low", "high"))]
-        for name, value in run["metrics"].items()
+        for name, value in metric_rows(run)
     ]
     return table(["metric", "mean", "sd", "95 % low", "high"], rows)
 

@@ -52,6 +52,7 @@ class Scores:
     first_rank: Floats
     means: dict[str, float | None]
     latency: Floats = field(default_factory=lambda: np.array([]))
+    floors: tuple[str, ...] = ()  # requirements kept with a baseline, as `assay eval gate --min` takes them
     refused: Floats = field(default_factory=lambda: np.array([]))  # of queries to refuse: 1 refused, 0 not; else NaN
 
     @property
@@ -107,12 +108,18 @@ def pool_scores(parts: Mapping[str, Scores]) -> Scores:
     )
 
 
-def write_baseline(scores: Scores, path: Path) -> None:
-    """Write a baseline to commit: readable, one line per query, independent of the run file."""
+def write_baseline(scores: Scores, path: Path, floors: Sequence[str] = ()) -> None:
+    """Write a baseline to commit: readable, one line per query, independent of the run file.
+
+    Without `floors`, those of the file that is replaced stay.
+    """
+    if not floors and path.exists():
+        floors = read_baseline(path).floors
     measured = {name: values for name, values in scores.values.items() if not np.isnan(values).all()}
     head = {
         "assay_baseline": BASELINE_FORMAT,
         **{name: getattr(scores, name) for name in _IDENTITY},
+        **({"floors": list(floors)} if floors else {}),
         "metrics": {name: scores.means[name] for name in measured},
     }
     lines = [
@@ -153,6 +160,7 @@ def read_baseline(path: Path) -> Scores:
             values=values,
             first_rank=np.array([row["rank"] for row in rows.values()], dtype=float),
             means=raw["metrics"],
+            floors=tuple(map(str, raw.get("floors", ()))),
             refused=values.get("refusal_correctness", np.array([])),
         )
     except FileNotFoundError:

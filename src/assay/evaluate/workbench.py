@@ -27,7 +27,7 @@ from assay.errors import AssayError
 from assay.evaluate import compare as comparing
 from assay.evaluate import golden as golden_sets
 from assay.evaluate import notebook
-from assay.evaluate.gate import Check, Gated, Rules, gate_against
+from assay.evaluate.gate import Check, Gated, Rules, gate_against, parse_floors
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.run import STOP_AFTER, Plan, execute
@@ -177,9 +177,16 @@ class Run:
             stored: RunInfo = runs.copy(self._store, self._info)
         return stored.run_id
 
-    def save_baseline(self, path: str | os.PathLike[str]) -> None:
-        """Write the scores to a file to commit, for `gate` and `assay eval gate`."""
-        write_baseline(score_run(self._store, self._info), Path(path))
+    def save_baseline(
+        self, path: str | os.PathLike[str], *, metrics: Sequence[str] | None = None, minimum: Sequence[str] = ()
+    ) -> None:
+        """Write the scores to a file to commit, for `gate` and `assay eval gate`; `metrics` are all by default.
+
+        `minimum` are floors that every gate against the file checks, such as `easy:RR@10=0.3` or `RR@10=90%`; without,
+        those of the file that is replaced stay.
+        """
+        parse_floors(minimum)
+        write_baseline(score_run(self._store, self._info, _measures(metrics) or None), Path(path), minimum)
 
     @property
     def id(self) -> str:
@@ -394,7 +401,7 @@ class Verdict:
 def gate(
     run: Run,
     baseline: Run | str | os.PathLike[str] | None = None,
-    minimum: Mapping[str, float] | None = None,
+    minimum: Mapping[str, float | str] | None = None,
     *,
     guard: Sequence[str] = (),
     tolerance: float = 0.02,
@@ -404,10 +411,11 @@ def gate(
 ) -> Verdict:
     """Check a run against minimum means and a baseline: another run, or the path of a baseline file.
 
-    For metrics that are better when lower, a minimum is a maximum. `guard` are the metrics that must not fall
+    For metrics that are better when lower, a minimum is a maximum. `easy:RR@10` is that of a tier, `"90%"` a share of the
+    baseline's mean. `guard` are the metrics that must not fall
     significantly by more than `tolerance`. Raises AssayError if run and baseline are not comparable.
     """
-    floors = {str(parse(name)): float(value) for name, value in (minimum or {}).items()}
+    floors = parse_floors([f"{name}={value}" for name, value in (minimum or {}).items()])
     rules = Rules(floors, list(map(str, _measures(guard))), tolerance, alpha, max_breaks)
     with closing(RunStore.in_memory()) as both:
         info = both.copy(run._store, run._info)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -59,12 +59,21 @@ def baseline_command() -> None:
 @click.argument("run", default="latest")
 @_name_option
 @_file_option
+@options.repeated(
+    "--min",
+    "floors",
+    metavar="[TIER:]MEASURE=VALUE",
+    help="A floor to keep in the file, which every gate against it checks; may be repeated. Default: those in the file.",
+)
 @options.store
-def set_(run: str, name: str | None, path: Path | None, runs: Runs, form: str) -> None:
+def set_(run: str, name: str | None, path: Path | None, floors: tuple[str, ...], runs: Runs, form: str) -> None:
     """Make RUN (default: the last) the baseline."""
+    parse_floors(floors)
     if name and path:
         raise AssayError("a baseline is in a file or in the store: leave out --file or --name")
     name = name or (MAIN if runs.shared and not path else None)
+    if name and floors:
+        raise AssayError("floors are kept in a baseline file: name one with --file, or give --min to the gate")
     with runs.open(write=bool(name)) as store:
         info = store.find(run)
         if info.status != "complete":
@@ -78,7 +87,7 @@ def set_(run: str, name: str | None, path: Path | None, runs: Runs, form: str) -
         facts, place = {"name": name, "store": shown_store(runs.address)}, f"{name} in {shown_store(runs.address)}"
     else:
         baseline_path = path or repository_file(runs.root, BASELINE_FILE)
-        write_baseline(scores, baseline_path)
+        write_baseline(scores, baseline_path, floors)
         facts, place = {"file": str(baseline_path)}, str(baseline_path)
     if form == "json":
         print_json({"run_id": scores.run_id, **facts})
@@ -163,7 +172,10 @@ def remove(name: str, runs: Runs, form: str) -> None:
 @options.golden("Run this golden set first and gate that run: one command for hooks and CI.", required=False)
 @options.system()
 @options.repeated(
-    "--min", "floors", metavar="MEASURE=VALUE", help="The minimum of a measure, e.g. RR@10=0.7; may be repeated."
+    "--min",
+    "floors",
+    metavar="[TIER:]MEASURE=VALUE",
+    help="The minimum of a measure: RR@10=0.7, easy:RR@10=0.3 of a tier, RR@10=90% of the baseline. May be repeated.",
 )
 @click.option(
     "--baseline",
@@ -192,7 +204,10 @@ def remove(name: str, runs: Runs, form: str) -> None:
     help="The significance level of a loss.",
 )
 @options.count(
-    "--max-breaks", least=0, help="Queries that may drop from the top 3 to no hit. Default: 1, plus 1 per 50 queries."
+    "--max-breaks", least=0, help="Queries that may drop from the top 3 to no hit. Default: as noise explains."
+)
+@options.count(
+    "--repeat", default=1, help="With --golden, repetitions: a break counts in any case where the results agree."
 )
 @options.force()
 @options.path("--junit", "junit_file", type=options.FILE, help="Write the outcome as JUnit XML.")
@@ -210,6 +225,7 @@ def gate_command(
     tolerance: float,
     alpha: float,
     max_breaks: int | None,
+    repeat: int,
     force: bool,
     junit_file: Path | None,
     github: bool,
@@ -218,8 +234,8 @@ def gate_command(
 ) -> None:
     """Pass or fail RUN (default: the last). Exit code 0 pass, 1 fail, 2 could not tell.
 
-    Against a baseline, it fails on a significant loss above the tolerance, or if too many queries that had a hit in
-    the top 3 lost it. Queries tagged `critical` may never break.
+    Against a baseline, it fails on a significant loss above the tolerance, or if more queries that had a hit in the top
+    3 lost it than noise explains. Queries tagged `critical` may never break.
     """
     rules = Rules(parse_floors(floors), guarded, tolerance, alpha, max_breaks)
     if run and golden_path:
@@ -233,7 +249,11 @@ def gate_command(
         before = find_baseline(store, baseline, runs.root)
         if before is None and not rules.floors:
             raise nothing
-        info = _new_run(store, golden_path, spec, before, runs.root) if golden_path else store.find(run or "latest")
+        info = (
+            _new_run(store, golden_path, spec, before, repeat, runs.root)
+            if golden_path
+            else store.find(run or "latest")
+        )
         gated = gate_run(store, info, rules, before, force)
         named = store.ledger.baseline(baseline or MAIN) is not None
     failed = gated.comparison is not None and not gated.passed
@@ -249,10 +269,14 @@ def gate_command(
     raise click.exceptions.Exit(0 if gated.passed else 1)
 
 
-def _new_run(store: RunStore, golden_path: Path, spec: str, baseline: Path | RunInfo | None, root: Path) -> RunInfo:
+def _new_run(
+    store: RunStore, golden_path: Path, spec: str, baseline: Path | RunInfo | None, repeat: int, root: Path
+) -> RunInfo:
     """Execute a run that is comparable with the baseline."""
     golden = golden_sets.load(golden_path)
-    return begin(store, golden, comparable_plan(golden, baseline), open_system(spec, root=root), root).info
+    return begin(
+        store, golden, replace(comparable_plan(golden, baseline), repeat=repeat), open_system(spec, root=root), root
+    ).info
 
 
 def _renewal_hint(run: str, baseline_name: str | None, baseline: Path | RunInfo | None, named: bool, runs: Runs) -> str:

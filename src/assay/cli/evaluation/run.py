@@ -20,7 +20,7 @@ from assay.core.golden import GoldenSet
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.fan_out import Opening, Workers, open_workers
-from assay.evaluate.markdown import save_run
+from assay.evaluate.markdown import metric_rows, save_run
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.run import STOP_AFTER, Outcome, Plan, execute, reopen_system, resume, resume_command
@@ -238,7 +238,7 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
             echo_table([title, *names, "N"], groups)
     _print_weak(run)
     echo("")
-    for name, value in run["metrics"].items():
+    for name, value in metric_rows(run):
         if not value and not parse(name).higher_is_better:
             continue  # error rates are printed only if not zero
         spread = run["spread"].get(name, {})

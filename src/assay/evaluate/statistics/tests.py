@@ -20,8 +20,8 @@ from assay.evaluate.statistics.intervals import (
     Interval,
     Units,
     detectable_with,
+    difference_interval,
     floats,
-    interval_of,
     labels_of,
     summary,
     two_sided_p,
@@ -190,7 +190,7 @@ def paired(
 ) -> Paired:
     """Compare two arrays with one value per query, in the same order. NaN on either side drops the pair.
 
-    With `clusters` (a label per query) whole clusters are resampled, flipped and counted; Wilcoxon gets cluster means.
+    With `clusters` (a label per query) whole clusters are flipped and counted; Wilcoxon gets cluster means.
     """
     first, second = floats(a), floats(b)
     if len(first) != len(second):
@@ -209,7 +209,7 @@ def paired(
         mean_a=units_of(first).mean,
         mean_b=units_of(second).mean,
         delta=delta,
-        interval=_interval(units, delta, resamples, seed),
+        interval=difference_interval(units),
         p=test.p,
         p_wilcoxon=wilcoxon(units.means).p,
         p_t=student_t(units).p,
@@ -232,16 +232,6 @@ def _differences(a: Floats, b: Floats) -> Floats:
 def _delta(units: Units, differences: Floats) -> float:
     """Return the mean difference without rounding noise: cancelling gains and losses give 0."""
     return float(without_noise(np.array([units.mean]), float(np.abs(differences).max(initial=0.0)))[0])
-
-
-def _interval(units: Units, delta: float, resamples: int, seed: int) -> Interval:
-    """Bootstrap the mean difference from the winner's side, so that swapping the runs mirrors the interval exactly."""
-    if units.count and not units.totals.any():
-        return Interval(0.0, 0.0, "no differences")
-    if not delta < 0:
-        return interval_of(units, resamples=resamples, seed=seed)
-    mirrored = interval_of(units.negated(), resamples=resamples, seed=seed)
-    return Interval(-mirrored.high, -mirrored.low, mirrored.method)
 
 
 def _effect(delta: float, sd: float) -> float | None:
