@@ -378,6 +378,7 @@ def _differences(a: Scores, b: Scores) -> list[str]:
     if a.k != b.k:
         reasons.append(f"k {a.k} and {b.k}")
     reasons += [f"run {run.run_id} is {run.status}" for run in (a, b) if run.status in ("running", "incomplete")]
+    reasons += [f"run {run.run_id} is not a measurement ({run.invalid})" for run in (a, b) if run.invalid]
     return reasons
 
 

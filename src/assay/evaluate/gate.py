@@ -33,6 +33,7 @@ from assay.evaluate.scores import Scores, main_measures, read_baseline, score_ru
 
 BASELINE_FILE = "eval/baseline.json"  # below the root, unless another is named
 CRITICAL = "critical"  # tag of queries that may never break
+MEASUREMENT = "run is a measurement"  # name of a check that only exists when it fails
 _TOP = 3  # a query is answered at the top when its first relevant result ranks this high
 
 
@@ -67,6 +68,11 @@ class Gated:
     @property
     def passed(self) -> bool:
         return all(check.passed for check in self.checks)
+
+    @property
+    def decided(self) -> bool:
+        """False if a run is not a measurement, so that neither a pass nor a loss is shown."""
+        return all(check.name != MEASUREMENT for check in self.checks)
 
     @property
     def warnings(self) -> Sequence[Caution]:
@@ -162,7 +168,7 @@ def gate(
     scores: Scores, rules: Rules, comparison: Comparison | None = None, critical: frozenset[str] = frozenset()
 ) -> list[Check]:
     """Run every check, in order. `comparison` goes from the baseline to this run."""
-    checks = [_check_complete(scores)]
+    checks = [_check_complete(scores), *_check_measurement(scores, comparison)]
     checks += [_check_floor(scores, name, minimum) for name, minimum in rules.floors.items()]
     if comparison is not None:
         checks += [_check_loss(comparison, name, rules) for name in rules.guarded]
@@ -176,6 +182,12 @@ def _check_complete(scores: Scores) -> Check:
         scores.status, f", {scores.status}"
     )
     return Check("run is complete", scores.status == "complete", f"{len(scores.queries)} queries{note}")
+
+
+def _check_measurement(scores: Scores, comparison: Comparison | None) -> list[Check]:
+    """Return a failed check for each run that is not a measurement: zeros against zeros would pass."""
+    runs = {run.run_id: run for run in ([comparison.a, scores] if comparison else [scores])}
+    return [Check(MEASUREMENT, False, f"run {run.run_id}: {run.invalid}") for run in runs.values() if run.invalid]
 
 
 def _check_floor(scores: Scores, name: str, minimum: float) -> Check:

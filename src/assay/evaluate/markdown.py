@@ -143,7 +143,9 @@ def _run_header(run: Mapping[str, Any]) -> list[str]:
         f"Run {span(run['run_id'])} of {span(run['system'])} on {span(run['golden']['path'])} ({run['golden']['queries']} queries, "
         f"golden `{run['golden']['digest'][:12]}`), matching `{run['matching']}`, k = {run['k']}. Written by `assay eval run`; do not edit."
     ]
-    return [*lines, *(f"\n> {cell(warning['message'])}" for warning in run["warnings"])]
+    sanity = [[check["name"], check["state"], cell(check["message"])] for check in run["sanity"]["checks"]]
+    warnings = (f"\n> {cell(warning['message'])}" for warning in run["warnings"])
+    return [*lines, *warnings, "", "## Sanity", "", table(["check", "state", "finding"], sanity)]
 
 
 def _overall_table(run: Mapping[str, Any]) -> str:

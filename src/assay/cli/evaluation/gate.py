@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -32,6 +32,7 @@ from assay.evaluate.gate import (
     parse_floors,
 )
 from assay.evaluate.ledger import MAIN
+from assay.evaluate.metrics import parse, required_depth
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import read_baseline, score_run, write_baseline
 from assay.evaluate.systems import open_system
@@ -72,6 +73,8 @@ def set_(run: str, name: str | None, path: Path | None, runs: Runs, form: str) -
                 f"run {info.run_id} is {info.status}; a baseline must be complete. Resume with: assay eval run --resume {info.run_id}"
             )
         scores = score_run(store, info)
+        if scores.invalid:
+            raise AssayError(f"run {info.run_id} is not a measurement: {scores.invalid}")
         if name:
             store.ledger.set_baseline(name, info.run_id)
     if name:
@@ -233,7 +236,9 @@ def gate_command(
         before = find_baseline(store, baseline, runs.root)
         if before is None and not rules.floors:
             raise nothing
-        info = _new_run(store, golden_path, spec, before, runs.root) if golden_path else store.find(run or "latest")
+        info = (
+            _new_run(store, golden_path, spec, before, rules, runs.root) if golden_path else store.find(run or "latest")
+        )
         gated = gate_run(store, info, rules, before, force)
         named = store.ledger.baseline(baseline or MAIN) is not None
     failed = gated.comparison is not None and not gated.passed
@@ -246,13 +251,17 @@ def gate_command(
         print_json(gated.as_json())
     else:
         _print_gate(gated, advice)
-    raise click.exceptions.Exit(0 if gated.passed else 1)
+    raise click.exceptions.Exit(0 if gated.passed else 1 if gated.decided else 2)
 
 
-def _new_run(store: RunStore, golden_path: Path, spec: str, baseline: Path | RunInfo | None, root: Path) -> RunInfo:
-    """Execute a run that is comparable with the baseline."""
+def _new_run(
+    store: RunStore, golden_path: Path, spec: str, baseline: Path | RunInfo | None, rules: Rules, root: Path
+) -> RunInfo:
+    """Execute a run that is comparable with the baseline, as deep as the rules need."""
     golden = golden_sets.load(golden_path)
-    return begin(store, golden, comparable_plan(golden, baseline), open_system(spec, root=root), root).info
+    plan = comparable_plan(golden, baseline)
+    plan = replace(plan, depth=required_depth(plan.k, 0, [parse(name) for name in (*rules.floors, *rules.guarded)]))
+    return begin(store, golden, plan, open_system(spec, root=root), root).info
 
 
 def _renewal_hint(run: str, baseline_name: str | None, baseline: Path | RunInfo | None, named: bool, runs: Runs) -> str:
