@@ -335,6 +335,15 @@ def test_a_golden_set_inside_what_is_searched_is_warned_of(shop: Repository, tmp
         assert says not in _eval(shop, "run", "--golden", inside, "--system", spec, "--format", "json").out
 
 
+def test_create_looks_expected_symbols_up_in_the_index(shop: Repository, tmp_path: Path) -> None:
+    create = ("create", "--golden", tmp_path / "new.jsonl", "--question", "Where?", "--expect-symbol")
+    refused = _eval(shop, *create, "Cart.ad_item")
+    assert refused.code == COULD_NOT_RUN
+    assert "there is no symbol `Cart.ad_item` in" in refused.err
+    assert "(nearest: Cart.add_item" in refused.err
+    assert _eval(shop, *create, "Cart.add_item").code == DONE
+
+
 def test_verify_names_what_is_missing_with_the_nearest(shop: Repository, tmp_path: Path) -> None:
     done = _eval(shop, "verify", "--golden", _shop_golden(tmp_path))
     assert done.code == QUALITY

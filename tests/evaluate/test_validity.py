@@ -13,7 +13,7 @@ import assay
 from assay.core.golden import GoldenSet, Hit, Response
 from assay.evaluate.sanity import golden_retrieved
 from assay.evaluate.validity import Sanity
-from support.workbench import COULD_NOT_RUN, DONE, Workbench, codes, messages, question
+from support.workbench import COULD_NOT_RUN, DONE, Workbench, messages, question
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ NAMES = ["judgements", "failures", "results", "ids", "duplicates", "depth", "ord
 
 
 def state(run: dict[str, Any], name: str) -> str:
-    return next(check["state"] for check in run["sanity"]["checks"] if check["name"] == name)
+    return Sanity.from_json(run["sanity"])[name].state
 
 
 def records(count: int, name: str = "{}") -> list[dict[str, Any]]:
@@ -164,7 +164,7 @@ def test_a_set_without_positive_judgements_is_not_a_measurement(bench: Workbench
     bench.write("set/qrels.txt", "".join(f"{n} 1 d{n} 0\n" for n in range(1, 16)))  # grade before the document's zero
     told = bench.run("cmd:echo d1", golden="set", code=COULD_NOT_RUN)
     assert state(told, "judgements") == "invalid"
-    assert "nothing could be judged: none of 15 queries expects a symbol" in "".join(messages(told))
+    assert "nothing could be judged: every judgement has grade 0 or less" in "".join(messages(told))
 
 
 def test_refusals_and_written_answers_are_measurements() -> None:
@@ -260,20 +260,12 @@ def beir(bench: Workbench, header: str, rows: list[tuple[str, ...]]) -> Path:
     "header", ["query-id corpus-id score", "corpus-id query-id score", "score doc_id qid", "query_id Q0 corpus_id Rel"]
 )
 def test_beir_columns_are_read_by_their_header(bench: Workbench, header: str) -> None:
-    values = {"query": lambda n: str(n), "corpus": lambda n: str(n + 100), "q0": lambda n: "0", "score": lambda n: "2"}
-    kinds = {
-        "query-id": "query",
-        "query_id": "query",
-        "qid": "query",
-        "corpus-id": "corpus",
-        "corpus_id": "corpus",
-        "doc_id": "corpus",
-        "Q0": "q0",
-    }
-    rows = [tuple(values[kinds.get(name, "score")](n) for name in header.split()) for n in range(1, 16)]
+    role = {"query": "{0}", "qid": "{0}", "corpus": "10{0}", "doc": "10{0}", "Q0": "0", "score": "2", "Rel": "2"}
+    cells = [next(cell for start, cell in role.items() if name.startswith(start)) for name in header.split()]
+    rows = [tuple(cell.format(n) for cell in cells) for n in range(1, 16)]
     golden = assay.load_golden(beir(bench, header, rows))
     assert {query.id: [(e.name, e.grade) for e in query.expected] for query in golden} == {
-        str(n): [(str(n + 100), 2)] for n in range(1, 16)
+        str(n): [(f"10{n}", 2)] for n in range(1, 16)
     }
 
 

@@ -61,6 +61,11 @@ class Scores:
         """Refusals by query, all NaN when they are unknown."""
         return self.refused if len(self.refused) else np.full(len(self.queries), np.nan)
 
+    def require_measurement(self) -> None:
+        """Raise AssayError if the figures are not a measurement."""
+        if self.invalid:
+            raise AssayError(f"run {self.run_id} is not a measurement: {self.invalid}")
+
     def rows(self, query_ids: Sequence[str]) -> NDArray[np.intp]:
         """Return the positions of these queries."""
         if query_ids == self.queries:

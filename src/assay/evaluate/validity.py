@@ -112,17 +112,16 @@ def _judgements(run: _Run) -> Finding:
     queries, level = run.golden.queries, run.info.level
     judged = len(set(run.judged.main.wanted.owner.tolist()))
     unjudged = len(queries) - judged - sum(query.refuse for query in queries)
-    if any(
-        query.at(level) or query.at("doc") or query.refuse or query.must_contain or query.forbidden for query in queries
-    ):
-        if unjudged <= 0:
-            return OK, f"{judged} of {len(queries)} queries have expectations at level {level}", ""
+    others = (query.at("doc") or query.refuse or query.must_contain or query.forbidden for query in queries)
+    if not judged and not any(others):
+        message = f"nothing could be judged: none of {counted(len(queries), 'query', 'queries')} has an expectation at level {level}"
+        if not run.golden.levels:
+            message = "nothing could be judged: every judgement has grade 0 or less; are its columns exchanged?"
+        return INVALID, message, "unjudged-queries"
+    if unjudged > 0:
         message = f"{unjudged} queries have no expectation at the level judged; they are left out of ranked means"
         return WARNING, message, "unjudged-queries"
-    message = f"nothing could be judged: none of {counted(len(queries), 'query', 'queries')} expects a {level}"
-    if any(query.expected for query in queries):
-        message += "; all judgements have grade 0 or less, or another level: are columns exchanged?"
-    return INVALID, message, "unjudged-queries"
+    return OK, f"{judged} of {len(queries)} queries have expectations at level {level}", ""
 
 
 def _failures(run: _Run) -> Finding:
@@ -157,30 +156,34 @@ def _duplicates(run: _Run) -> Finding:
     return OK, "none", ""
 
 
-MANY_IDS = 100  # distinct results: among so many, a retriever that works at all finds something expected by chance
+# distinct results in so many lists: among those, a retriever that works at all finds something expected by chance
+MANY_IDS, MANY_LISTS = 100, 10
+_OPAQUE = ("doc", "chunk")  # levels of ids; the others are matched by names and paths
 
 
 def _ids(run: _Run) -> Finding:
     """Check that returned ids are ids of the set: one in another spelling never matches, and scores 0."""
-    level = run.info.level
-    returned = {name: hit.id for response in run.responses for hit in response.hits for name in _names(hit, level)}
+    level, hits = run.info.level, [hit for response in run.responses for hit in response.hits]
+    returned = {name: name if level in _OPAQUE else hit.id for hit in hits for name in _names(hit, level)}
     items = [item for query in run.golden.queries for item in query.expected if item.level == level]
     expected = {name: item.name for item in items for name in _names(_as_hit(item), level)}
-    results = int(run.judged.returned.sum())
-    if not results or not expected:
+    if not returned or not expected:
         return OK, "nothing to compare", ""
     known = len(run.judged.main.hits) or len(expected.keys() & returned.keys())
-    respelled = _respelled(expected.keys() - returned.keys(), sorted(returned.keys() - expected.keys()), level)
+    respelled = _respelled(
+        expected.keys() - returned.keys(), (name for name in returned if name not in expected), level
+    )
     pairs = [(expected[name], returned[other]) for name, other in respelled.items()]
     wanted, seen = pairs[0] if pairs else (next(iter(expected.values())), next(iter(returned.values())))
     example = f"expected like {_quoted(wanted)}, returned like {_quoted(seen)}"
     if known and not pairs:
-        return OK, f"{len(run.judged.main.hits):,} of {results:,} results are expected or judged ones", ""
+        return OK, f"{len(run.judged.main.hits):,} of {len(hits):,} results are expected or judged ones", ""
     if known:
         spelling = f"{counted(len(pairs), 'expected id')} never matched, but returned in another spelling"
         return WARNING, f"{spelling}: {example}", "unknown-ids"
-    state = INVALID if pairs or len(set(returned.values())) >= MANY_IDS else WARNING
-    return state, f"none of {results:,} returned ids is known to the set; {example}", "unknown-ids"
+    lists, distinct = np.count_nonzero(run.judged.returned), len({hit.id for hit in hits})
+    state = INVALID if pairs or (lists >= MANY_LISTS and distinct >= MANY_IDS) else WARNING
+    return state, f"none of {len(hits):,} returned ids is known to the set; {example}", "unknown-ids"
 
 
 def _names(hit: Hit, level: str) -> set[str]:
@@ -207,11 +210,11 @@ def _respelled(missed: Collection[str], unknown: Iterable[str], level: str) -> d
     Ids may also differ by a suffix that one of the two lacks, or by folders before a bare id: `docs/184.txt` for `184`.
     """
     whole = {_form(name, level): name for name in missed}
-    bare = {_SUFFIX.sub("", form): name for form, name in whole.items()} if level in ("doc", "chunk") else {}
+    bare = {_SUFFIX.sub("", form): name for form, name in whole.items()} if level in _OPAQUE else {}
     pairs: dict[str, str] = {}
     for returned in unknown:
         form = _form(returned, level)
-        stem = _SUFFIX.sub("", form) if level in ("doc", "chunk") else form
+        stem = _SUFFIX.sub("", form) if level in _OPAQUE else form
         last = stem.rpartition("/")[2]
         name = whole.get(form) or bare.get(form) or whole.get(stem) or ("" if "." in last else whole.get(last))
         if name:
@@ -222,7 +225,7 @@ def _respelled(missed: Collection[str], unknown: Iterable[str], level: str) -> d
 def _form(name: str, level: str) -> str:
     """Return what spellings of one name share. Case and zeros distinguish files and symbols, but not ids."""
     form = unicodedata.normalize("NFC", name)
-    return _ZEROS.sub("", form.casefold()) if level in ("doc", "chunk") else form
+    return _ZEROS.sub("", form.casefold()) if level in _OPAQUE else form
 
 
 def _quoted(name: str) -> str:

@@ -100,9 +100,10 @@ def evaluate(
     with `retrieve` or `invoke` (LlamaIndex, LangChain), or a SPEC such as `"assay"` or `"cmd:rg -l {query}"`. An error
     of the system fails its query, which scores 0. Raises AssayError for bad arguments.
 
-    `metrics` are those to show, and results are requested as deep as their cut-offs; `group="file"` counts results of one file as one; `timeout` is in seconds per query,
-    `max_time` for the whole run (0: no limit). If the first `stop_after` queries all fail, the run is stopped and stays
-    incomplete (0: never).
+    `metrics` are those to show; results are requested as deep as the deepest cut-off. `group="file"` counts results of
+    one file as one; `timeout` is in seconds per query, `max_time` for the whole run (0: no limit). If the first
+    `stop_after` queries all fail, the run is stopped and stays incomplete (0: never). `Run.sanity` tells whether the
+    figures are a measurement.
     `store` is a run file, a folder for `.assay/runs.db`, or postgresql://…, that also gets every response as it arrives. `root` is the
     repository of a SPEC, by default the one around the current folder.
     """
@@ -181,7 +182,9 @@ class Run:
 
     def save_baseline(self, path: str | os.PathLike[str]) -> None:
         """Write the scores to a file to commit, for `gate` and `assay eval gate`."""
-        write_baseline(score_run(self._store, self._info), Path(path))
+        scores = score_run(self._store, self._info)
+        scores.require_measurement()
+        write_baseline(scores, Path(path))
 
     @property
     def id(self) -> str:

@@ -73,8 +73,7 @@ def set_(run: str, name: str | None, path: Path | None, runs: Runs, form: str) -
                 f"run {info.run_id} is {info.status}; a baseline must be complete. Resume with: assay eval run --resume {info.run_id}"
             )
         scores = score_run(store, info)
-        if scores.invalid:
-            raise AssayError(f"run {info.run_id} is not a measurement: {scores.invalid}")
+        scores.require_measurement()
         if name:
             store.ledger.set_baseline(name, info.run_id)
     if name:

@@ -28,7 +28,7 @@ from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import list_runs, main_measures, run_json
 from assay.evaluate.selection import Selection
 from assay.evaluate.systems import INDEXED, System, folder_of, open_system
-from assay.evaluate.validity import Sanity
+from assay.evaluate.validity import OK, Sanity
 from assay.evaluate.verdicts import SIGNS, WEAK, WEAK_BELOW
 from assay.text.display import counted, one_line
 
@@ -276,10 +276,11 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
 
 
 def print_sanity(sanity: Sanity) -> None:
-    """Print the sanity block: a line per check."""
+    """Print the sanity block: a line per check. Cautions from before the run are printed as warnings, too."""
     echo("sanity:")
     for check in sanity.checks:
-        echo(f"  {check.name + ':':22}{check.state:8} {one_line(check.message)}")
+        message = check.message if check.code or check.state == OK else "see the warnings"
+        echo(f"  {check.name + ':':22}{check.state:8} {one_line(message)}")
 
 
 def _remark(query: dict[str, Any]) -> str:
@@ -323,7 +324,8 @@ def list_command(system: str | None, golden: str | None, limit: int, runs: Runs,
         print_json({"runs": selected})
         return
     rows = [
-        [run["run_id"], run["status"] if run["measurement"] else "invalid", *(figure(run["metrics"].get(f"{name}@{run['k']}")) for name in ("P", "R", "RR", "nDCG")), run["queries"],
+        [run["run_id"], "invalid" if run["status"] == "complete" and not run["measurement"] else run["status"],
+         *(figure(run["metrics"].get(f"{name}@{run['k']}")) for name in ("P", "R", "RR", "nDCG")), run["queries"],
          run["label"], shortened(run["system"], 40), shortened(run["golden"], 40)]
         for run in selected
     ]  # fmt: skip

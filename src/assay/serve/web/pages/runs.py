@@ -244,7 +244,7 @@ def _metric_cell(metric: str) -> Any:
 
 def _run_link(run: Run) -> Markup:
     label = [" ", element("span", run["label"], class_="badge")] if run["label"] else None
-    state = run["status"] if run["measurement"] else "not a measurement"
+    state = run["status"] if run["measurement"] or run["status"] != "complete" else "not a measurement"
     flagged = [" ", element("span", state, class_="badge kind-loss")] if state != "complete" else None
     return join([element("a", element("code", run["run_id"]), href=run_address(run["run_id"])), label, flagged])
 
