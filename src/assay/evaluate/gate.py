@@ -29,7 +29,7 @@ from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import defaults, parse, rounded
 from assay.evaluate.run import FAILURES, Plan
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import Scores, main_measures, read_baseline, score_run
+from assay.evaluate.scores import Scores, main_measures, read_baseline, score_run, stored_sanity
 
 BASELINE_FILE = "eval/baseline.json"  # below the root, unless another is named
 CRITICAL = "critical"  # tag of queries that may never break
@@ -140,15 +140,22 @@ def gate_run(
 def gate_against(
     store: RunStore, info: RunInfo, rules: Rules, baseline: Scores | RunInfo | None, force: bool = False
 ) -> Gated:
-    """Check a stored run against the rules and a baseline: the scores of a file, or another run of the store."""
+    """Check a stored run against the rules and a baseline: the scores of a file, or another run of the store.
+
+    A run that is not a measurement fails without a comparison: zeros against zeros would pass.
+    """
     names = dict.fromkeys([*map(str, defaults(info.k)), *rules.floors, *rules.guarded])
     scores = score_run(store, info, [parse(name) for name in names])
     guarded = [str(parse(name)) for name in rules.guarded] or [
         name for name in map(str, main_measures(scores.k)) if scores.means[name] is not None
     ]
-    comparison = _compare(store, info, baseline, guarded, force) if baseline is not None else None
+    before = stored_sanity(baseline).reason if isinstance(baseline, RunInfo) else ""
+    answered = info.status in ("complete", FAILURES)  # an incomplete run is refused as such
+    invalid = [f"run {info.run_id}: {scores.invalid}"] if scores.invalid and answered else []
+    invalid += [f"baseline {baseline.run_id}: {before}"] if baseline is not None and before else []
+    comparison = _compare(store, info, baseline, guarded, force) if baseline is not None and not invalid else None
     checks = gate(scores, replace(rules, guarded=guarded), comparison, store.tagged(info, CRITICAL))
-    return Gated(scores, checks, comparison)
+    return Gated(scores, [*(Check(MEASUREMENT, False, reason) for reason in invalid), *checks], comparison)
 
 
 def _compare(
@@ -168,7 +175,7 @@ def gate(
     scores: Scores, rules: Rules, comparison: Comparison | None = None, critical: frozenset[str] = frozenset()
 ) -> list[Check]:
     """Run every check, in order. `comparison` goes from the baseline to this run."""
-    checks = [_check_complete(scores), *_check_measurement(scores, comparison)]
+    checks = [_check_complete(scores)]
     checks += [_check_floor(scores, name, minimum) for name, minimum in rules.floors.items()]
     if comparison is not None:
         checks += [_check_loss(comparison, name, rules) for name in rules.guarded]
@@ -182,12 +189,6 @@ def _check_complete(scores: Scores) -> Check:
         scores.status, f", {scores.status}"
     )
     return Check("run is complete", scores.status == "complete", f"{len(scores.queries)} queries{note}")
-
-
-def _check_measurement(scores: Scores, comparison: Comparison | None) -> list[Check]:
-    """Return a failed check for each run that is not a measurement: zeros against zeros would pass."""
-    runs = {run.run_id: run for run in ([comparison.a, scores] if comparison else [scores])}
-    return [Check(MEASUREMENT, False, f"run {run.run_id}: {run.invalid}") for run in runs.values() if run.invalid]
 
 
 def _check_floor(scores: Scores, name: str, minimum: float) -> Check:

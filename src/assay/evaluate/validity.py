@@ -51,7 +51,7 @@ class Sanity:
 
     @property
     def reason(self) -> str:
-        """Why the run is not a measurement; empty when it is one."""
+        """The reason that the run is not a measurement; empty when it is one."""
         return "; ".join(check.message for check in self.checks if check.state == INVALID)
 
     @property
@@ -135,7 +135,7 @@ def _failures(run: _Run) -> Finding:
     return OK, f"none in {counted(queries, 'query', 'queries')}", ""
 
 
-NOT_BY_CHANCE = 3  # empty lists; a single query may well have no result
+NOT_BY_CHANCE = 5  # empty lists; like the failures after which a run is stopped
 
 
 def _results(run: _Run) -> Finding:
@@ -169,16 +169,16 @@ def _ids(run: _Run) -> Finding:
     expected = {name: item.name for item in items for name in _names(_as_hit(item), level)}
     if not returned or not expected:
         return OK, "nothing to compare", ""
-    known = len(run.judged.main.hits) or len(expected.keys() & returned.keys())
+    recognised = len(run.judged.main.hits) or len(expected.keys() & returned.keys())
     respelled = _respelled(
         expected.keys() - returned.keys(), (name for name in returned if name not in expected), level
     )
     pairs = [(expected[name], returned[other]) for name, other in respelled.items()]
     wanted, seen = pairs[0] if pairs else (next(iter(expected.values())), next(iter(returned.values())))
     example = f"expected like {_quoted(wanted)}, returned like {_quoted(seen)}"
-    if known and not pairs:
+    if recognised and not pairs:
         return OK, f"{len(run.judged.main.hits):,} of {len(hits):,} results are expected or judged ones", ""
-    if known:
+    if recognised:
         spelling = f"{counted(len(pairs), 'expected id')} never matched, but returned in another spelling"
         return WARNING, f"{spelling}: {example}", "unknown-ids"
     lists, distinct = np.count_nonzero(run.judged.returned), len({hit.id for hit in hits})

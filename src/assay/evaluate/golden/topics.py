@@ -237,7 +237,7 @@ def _read_beir_judgements(path: Path, problems: Problems) -> Judgements:
         columns = line.rstrip().split("\t")
         if number == 1:
             header = [re.sub(r"[\s_-]", "", column).lower() for column in columns]
-            places = [[at for at, name in enumerate(header) if name in known] for known in _HEADERS]
+            places = [[at for at, name in enumerate(header) if name in role] for role in _HEADERS]
             if all(places):
                 names, order = columns, [place[0] for place in places]
             if places[-1]:
