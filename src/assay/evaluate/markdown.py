@@ -150,9 +150,11 @@ def _run_header(run: Mapping[str, Any]) -> list[str]:
 
 def _overall_table(run: Mapping[str, Any]) -> str:
     spread = run["spread"]
+    main = _measures_at_k(run, ("P", "R", "RR", "nDCG"))
     rows = [
         [name, _figure(value), *(_figure(spread.get(name, {}).get(part)) for part in ("sd", "low", "high"))]
         for name, value in run["metrics"].items()
+        if value is not None or name in main
     ]
     return table(["metric", "mean", "sd", "95 % low", "high"], rows)
 
