@@ -331,8 +331,17 @@ def test_a_golden_set_inside_what_is_searched_is_warned_of(shop: Repository, tmp
     assert says not in outside.err
     inside = _shop_golden(shop.root)
     assert says not in _eval(shop, "run", "--golden", inside).err  # not in the index yet, and JSON lines are not code
-    for spec, searched in (("cmd:echo a.py::checkout", True), ("python:json:loads", False)):
-        assert (says in _eval(shop, "run", "--golden", inside, "--system", spec, "--format", "json").out) == searched
+    for spec in ("cmd:echo a.py::checkout", "python:json:loads"):  # neither is known to read it
+        assert says not in _eval(shop, "run", "--golden", inside, "--system", spec, "--format", "json").out
+
+
+def test_create_looks_expected_symbols_up_in_the_index(shop: Repository, tmp_path: Path) -> None:
+    create = ("create", "--golden", tmp_path / "new.jsonl", "--question", "Where?", "--expect-symbol")
+    refused = _eval(shop, *create, "Cart.ad_item")
+    assert refused.code == COULD_NOT_RUN
+    assert "there is no symbol `Cart.ad_item` in" in refused.err
+    assert "(nearest: Cart.add_item" in refused.err
+    assert _eval(shop, *create, "Cart.add_item").code == DONE
 
 
 def test_verify_names_what_is_missing_with_the_nearest(shop: Repository, tmp_path: Path) -> None:
@@ -408,6 +417,7 @@ def test_create_adds_by_options_and_makes_ids(bench: Workbench) -> None:
         "Cart",
         "--tier",
         "easy",
+        "--unverified",
     )
     assert first == {"id": "where-is-the-cart", "golden": "new.jsonl", "lost": []}
     second = bench.json(
@@ -420,6 +430,7 @@ def test_create_adds_by_options_and_makes_ids(bench: Workbench) -> None:
         "a.py",
         "--tag",
         "critical",
+        "--unverified",
     )
     assert second["id"] == "where-is-the-cart-2"
     bench.json(

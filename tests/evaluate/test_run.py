@@ -132,7 +132,7 @@ def test_a_system_that_fails_on_the_first_queries_is_stopped_without_a_table(ben
 
 def test_a_system_may_fail_on_every_query_if_it_is_not_to_be_stopped(bench: Workbench) -> None:
     bench.questions(12)
-    told = bench.run(bench.script("sys.exit('no')"), "--jobs", "4", "--stop-after", "0", code=QUALITY)
+    told = bench.run(bench.script("sys.exit('no')"), "--jobs", "4", "--stop-after", "0", code=COULD_NOT_RUN)
     assert told["counts"]["failed"] == 12
     assert told["status"] == "failures"
     assert {told["metrics"][name] for name in MAIN} == {0.0}

@@ -121,6 +121,13 @@ def test_hostile_names_are_shown_as_they_are(every_page: dict[str, str]) -> None
         assert shown in every_page[name], name
 
 
+def test_the_page_of_a_run_has_its_sanity_block(every_page: dict[str, str]) -> None:
+    page = every_page["/run 15"]
+    assert "Checks of the run" in page
+    for check in ("judgements", "ids", "depth", "staleness"):
+        assert f">{check}<" in page
+
+
 def test_every_page_is_reached_from_every_page_and_says_where_it_is(server: Server) -> None:
     for path in PAGES:
         links = Elements(server.get(path).text).named("a")

@@ -390,7 +390,11 @@ def _differences(a: Scores, b: Scores) -> list[str]:
         reasons.append(f"matching {a.matching} and {b.matching}")
     if a.k != b.k:
         reasons.append(f"k {a.k} and {b.k}")
-    reasons += [f"run {run.run_id} is {run.status}" for run in (a, b) if run.status in ("running", "incomplete")]
+    for run in (a, b):
+        if run.status in ("running", "incomplete"):
+            reasons.append(f"run {run.run_id} is {run.status}")
+        elif run.invalid:
+            reasons.append(f"run {run.run_id} is not a measurement ({run.invalid})")
     return reasons
 
 

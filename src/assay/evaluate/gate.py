@@ -29,7 +29,7 @@ from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import defaults, mean, parse, rounded
 from assay.evaluate.run import FAILURES, Plan
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import Scores, main_measures, read_baseline, score_run, slice_members
+from assay.evaluate.scores import Scores, main_measures, read_baseline, score_run, slice_members, stored_sanity
 from assay.evaluate.statistics import randomisation
 from assay.evaluate.statistics.intervals import Floats
 
@@ -37,6 +37,7 @@ Tiers = Mapping[str, Collection[str]]  # ids of the queries by tier
 
 BASELINE_FILE = "eval/baseline.json"  # below the root, unless another is named
 CRITICAL = "critical"  # tag of queries that may never break
+MEASUREMENT = "run is a measurement"  # name of a check that only exists when it fails
 _TOP = 3  # a query is answered at the top when its first relevant result ranks this high
 _FEW = 50  # fewer breaks than one of so many queries pass
 # One-sided level at which the changed queries are worse as a whole. With it about 5 % of the gates of an unchanged but
@@ -91,6 +92,11 @@ class Gated:
     @property
     def passed(self) -> bool:
         return all(check.passed for check in self.checks)
+
+    @property
+    def decided(self) -> bool:
+        """False if a run is not a measurement, so that neither a pass nor a loss is shown."""
+        return all(check.name != MEASUREMENT for check in self.checks)
 
     @property
     def warnings(self) -> Sequence[Caution]:
@@ -164,7 +170,10 @@ def gate_run(
 def gate_against(
     store: RunStore, info: RunInfo, rules: Rules, baseline: Scores | RunInfo | None, force: bool = False
 ) -> Gated:
-    """Check a stored run against the rules and a baseline: the scores of a file, or another run of the store."""
+    """Check a stored run against the rules and a baseline: the scores of a file, or another run of the store.
+
+    A run that is not a measurement fails without a comparison: zeros against zeros would pass.
+    """
     floors = [*rules.floors, *parse_floors(baseline.floors if isinstance(baseline, Scores) else ())]
     measured = [floor.measure for floor in floors]
     names = dict.fromkeys([*map(str, defaults(info.k)), *measured, *rules.guarded])
@@ -181,11 +190,15 @@ def gate_against(
             else baseline
         )
         floors = [_absolute(floor, before, tiers) for floor in floors]
-    comparison = _compare(store, info, baseline, guarded, force) if baseline is not None else None
+    answered = info.status in ("complete", FAILURES)  # an incomplete run is refused as such
+    invalid = [f"run {info.run_id}: {scores.invalid}"] if scores.invalid and answered else []
+    if isinstance(baseline, RunInfo) and (reason := stored_sanity(baseline).reason):
+        invalid.append(f"baseline {baseline.run_id}: {reason}")
+    comparison = _compare(store, info, baseline, guarded, force) if baseline is not None and not invalid else None
     unstable = frozenset(store.unstable(info.run_id)) if info.repeat > 1 else None
     rules = replace(rules, floors=floors, guarded=guarded)
     checks = gate(scores, rules, comparison, store.tagged(info, CRITICAL), unstable, tiers)
-    return Gated(scores, checks, comparison)
+    return Gated(scores, [*(Check(MEASUREMENT, False, reason) for reason in invalid), *checks], comparison)
 
 
 def _absolute(floor: Floor, baseline: Scores | None, tiers: Tiers) -> Floor:

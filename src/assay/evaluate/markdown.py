@@ -143,7 +143,9 @@ def _run_header(run: Mapping[str, Any]) -> list[str]:
         f"Run {span(run['run_id'])} of {span(run['system'])} on {span(run['golden']['path'])} ({run['golden']['queries']} queries, "
         f"golden `{run['golden']['digest'][:12]}`), matching `{run['matching']}`, k = {run['k']}. Written by `assay eval run`; do not edit."
     ]
-    return [*lines, *(f"\n> {cell(warning['message'])}" for warning in run["warnings"])]
+    sanity = [[check["name"], check["state"], cell(check["message"])] for check in run["sanity"]["checks"]]
+    warnings = (f"\n> {cell(warning['message'])}" for warning in run["warnings"])
+    return [*lines, *warnings, "", "## Sanity", "", table(["check", "state", "finding"], sanity)]
 
 
 def metric_rows(run: Mapping[str, Any]) -> list[tuple[str, float | None]]:
@@ -156,9 +158,11 @@ def metric_rows(run: Mapping[str, Any]) -> list[tuple[str, float | None]]:
 
 def _overall_table(run: Mapping[str, Any]) -> str:
     spread = run["spread"]
+    main = _measures_at_k(run, ("P", "R", "RR", "nDCG"))
     rows = [
         [name, _figure(value), *(_figure(spread.get(name, {}).get(part)) for part in ("sd", "low", "high"))]
         for name, value in metric_rows(run)
+        if value is not None or name in main
     ]
     return table(["metric", "mean", "sd", "95 % low", "high"], rows)
 

@@ -298,6 +298,35 @@ def defaults(k: int) -> list[Measure]:
     return [*map(parse, names), *(Measure(kind) for kind in _FACTS)]
 
 
+def deepest(measures: Iterable[Measure]) -> int:
+    """Return the deepest cut-off in ranks; 0 if no measure has one."""
+    return max((measure.cut or 0 for measure in measures if not measure.kind.unit), default=0)
+
+
+def required_depth(k: int, depth: int, measures: Sequence[Measure]) -> int:
+    """Return the results to request, which every cut-off needs; 0 stands for k. Raise AssayError if `depth` is less."""
+    cut = deepest(measures)
+    if depth and cut > max(k, depth):
+        raise AssayError(
+            f"{_names_deeper(measures, max(k, depth))}: a depth of {depth} is too small; leave it out, or give {cut}"
+        )
+    return depth or (cut if cut > k else 0)
+
+
+def require_depth(measures: Sequence[Measure], requested: int, run_id: str) -> None:
+    """Raise AssayError if a run requested fewer results than a cut-off needs."""
+    cut = deepest(measures)
+    if cut > requested:
+        raise AssayError(
+            f"{_names_deeper(measures, requested)} cannot be measured: run {run_id} requested {requested} results per query. "
+            f"Run it again with --depth {cut}"
+        )
+
+
+def _names_deeper(measures: Sequence[Measure], limit: int) -> str:
+    return ", ".join(str(measure) for measure in measures if deepest([measure]) > limit)
+
+
 def mean(values: Floats) -> float | None:
     """Return the mean over the measured queries, rounded to four decimals as stored; None when there are none."""
     measured = values[~np.isnan(values)]

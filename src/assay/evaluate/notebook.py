@@ -48,8 +48,14 @@ def run_table(run: Mapping[str, Any], names: Sequence[str]) -> str:
             _table(caption, ["metric", "mean", "95 % interval"], means, len(means)),
             _table("queries, weakest first", head, rows, len(queries)),
             _warnings(run["warnings"]),
+            _sanity(run["sanity"]["checks"]),
         ]
     )
+
+
+def _sanity(checks: Sequence[Mapping[str, str]]) -> Markup:
+    """Render the state of each check; the warnings say more."""
+    return element("p", "sanity: " + ", ".join(f"{check['name']} {check['state']}" for check in checks))
 
 
 def comparison_table(comparison: Mapping[str, Any]) -> str:

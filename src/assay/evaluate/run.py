@@ -127,7 +127,7 @@ def execute(
         warnings=[*of_golden(golden), *before_run(golden, system, root, plan.corpus)],
     )
     positions = range(len(golden.queries))
-    return _execute_queries(golden, system, store, plan, store.start(info, golden), positions, advance, ask)
+    return _execute_queries(golden, system, store, plan, store.start(info, golden), positions, advance, ask, root)
 
 
 def reopen_system(info: RunInfo, spec: str | None, root: Path, corpus: Path | None, timeout: float) -> System:
@@ -166,6 +166,7 @@ def resume(
     stop_after: int = 0,
     max_time: float = 0.0,
     ask: Ask | None = None,
+    root: Path = Path(),
 ) -> Outcome:
     """Send the unanswered and failed queries of an interrupted run.
 
@@ -183,7 +184,7 @@ def resume(
     plan = Plan(matcher(info.matching), info.k, info.depth, info.budget, info.repeat, jobs, info.answers)
     ordering = {name: info.config.get(name, default) for name, default in _ORDERING.items()}
     plan = replace(plan, stop_after=stop_after, max_time=max_time, **ordering)
-    return _execute_queries(golden, system, store, plan, info, remaining, advance, ask)
+    return _execute_queries(golden, system, store, plan, info, remaining, advance, ask, root)
 
 
 def _execute_queries(
@@ -195,6 +196,7 @@ def _execute_queries(
     positions: Sequence[int],
     advance: Callable[[], None],
     ask: Ask | None,
+    root: Path,
 ) -> Outcome:
     store.update(info.run_id, status="running")
     stored_at, pending, died = time.monotonic(), list[tuple[int, str, Response, bool]](), ""
@@ -212,7 +214,7 @@ def _execute_queries(
     finally:
         store.record(info.run_id, pending)
         store.update(info.run_id, status="incomplete", finished=datetime.now(UTC).isoformat(timespec="seconds"))
-    return _finish_run(golden, store, plan, info, died)
+    return _finish_run(golden, store, plan, info, died, root)
 
 
 class _Guard:
@@ -260,13 +262,13 @@ class _Guard:
             self._unmatched = None
 
 
-def _finish_run(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, died: str) -> Outcome:
+def _finish_run(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, died: str, root: Path) -> Outcome:
     """Judge the responses and store the run's status, configuration and summary."""
     answered = store.answered(info.run_id)
     asked_all = len(answered) == len(golden.queries) and not died
     responses = store.responses(info.run_id, len(golden.queries))
     judged = judge(golden.queries, responses, plan.matching, info.level)
-    warnings = list(dict.fromkeys([*info.warnings, *golden_retrieved(golden, responses)]))
+    warnings = list(dict.fromkeys([*info.warnings, *golden_retrieved(golden, responses, root, info.corpus)]))
     store.save_judged(info.run_id, info.matching, judged)
     config = _common_facts(response.config for response in responses) | info.config
     store.update(
@@ -277,7 +279,7 @@ def _finish_run(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, d
         warnings=as_json(warnings),
     )
     info = store.info(info.run_id)
-    summary = summarise(info, golden, judged)
+    summary = summarise(info, golden, responses, judged)
     store.update(info.run_id, aggregate_json=summary)
     return Outcome(info, summary, died)
 

@@ -77,6 +77,11 @@ class RunInfo:
     warnings: list[Caution] = field(default_factory=list)
     aggregate_json: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def requested(self) -> int:
+        """The number of results requested for each query."""
+        return max(self.k, self.depth)
+
 
 _JSON_COLUMNS = ("config", "versions", "environment", "warnings", "aggregate_json")
 _COLUMNS = tuple(column.name for column in fields(RunInfo))

@@ -1,17 +1,18 @@
 """Sanity checks of a run: leaks, a stale index, and results that the matcher can never match.
 
-A table of zeros, or of ones, that is due to such a trap looks like a finding.
+A table of zeros, or of ones, that is due to such a trap looks like a finding. `validity` reports them with the run.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from assay.core.cautions import Caution
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
-from assay.evaluate.matching import Matcher, default_for, has_file_suffix, path_in, same_path
+from assay.evaluate.matching import Matcher, default_for, has_file_suffix, path_in
 from assay.evaluate.systems import System
 from assay.git import Git
 
@@ -124,16 +125,24 @@ def _pinned_commits(queries: Sequence[GoldenQuery]) -> dict[str, str]:
     return {name: next(iter(named)) for name, named in commits.items() if len(named) == 1 and named != {""}}
 
 
-def golden_retrieved(golden: GoldenSet, responses: Sequence[Response]) -> list[Caution]:
-    """Return a caution when the golden set's own files are among the results."""
-    name = Path(golden.path).name
-    paths = {hit.path for response in responses for hit in response.hits if name in hit.path}
-    own = [path for path in sorted(paths) if same_path(path, name) or f"/{name}/" in f"/{path}"]
-    if not own:
+def golden_retrieved(
+    golden: GoldenSet, responses: Sequence[Response], root: Path = Path(), corpus: str = ""
+) -> list[Caution]:
+    """Return a caution when the golden set's own files are among the results.
+
+    Paths of results are relative to the root, to a repository of the corpus, or to the current folder.
+    """
+    own = os.path.realpath(golden.path)
+    folders = [root, Path.cwd()]
+    folders += [Path(corpus, name) for name in {query.repository for query in golden.queries} if corpus]
+    bases = [os.path.realpath(folder) for folder in folders]
+    paths = sorted({hit.path for response in responses for hit in response.hits if os.path.basename(own) in hit.path})
+    places = ((path, Path(os.path.normpath(os.path.join(base, path)))) for path in paths for base in bases)
+    retrieved = dict.fromkeys(path for path, place in places if place.is_relative_to(own))
+    if not retrieved:
         return []
-    message = (
-        f"the golden set itself is among the results ({', '.join(own[:_LISTED])}): keep it out of what is searched"
-    )
+    named = ", ".join(list(retrieved)[:_LISTED])
+    message = f"the golden set itself is among the results ({named}): keep it out of what is searched"
     return [Caution("golden-retrieved", message)]
 
 

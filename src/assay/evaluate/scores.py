@@ -21,10 +21,11 @@ from assay.errors import AssayError
 from assay.evaluate.files import write_text
 from assay.evaluate.judging import Floats, Judged, judge, mark
 from assay.evaluate.matching import Matcher, matcher, matcher_for
-from assay.evaluate.metrics import Measure, UnknownMeasure, defaults, first_rank, mean, parse, rounded
+from assay.evaluate.metrics import Measure, UnknownMeasure, defaults, first_rank, mean, parse, require_depth, rounded
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.selection import ALL, Selection
 from assay.evaluate.statistics import detectable_before, latency, mean_interval, summary
+from assay.evaluate.validity import Sanity, assess
 from assay.evaluate.verdicts import query_verdict
 from assay.system.inputs import read_json
 
@@ -54,11 +55,17 @@ class Scores:
     latency: Floats = field(default_factory=lambda: np.array([]))
     floors: tuple[str, ...] = ()  # requirements kept with a baseline, as `assay eval gate --min` takes them
     refused: Floats = field(default_factory=lambda: np.array([]))  # of queries to refuse: 1 refused, 0 not; else NaN
+    invalid: str = ""  # why the run is not a measurement
 
     @property
     def refusals(self) -> Floats:
         """Refusals by query, all NaN when they are unknown."""
         return self.refused if len(self.refused) else np.full(len(self.queries), np.nan)
+
+    def require_measurement(self) -> None:
+        """Raise AssayError if the figures are not a measurement."""
+        if self.invalid:
+            raise AssayError(f"run {self.run_id} is not a measurement: {self.invalid}")
 
     def rows(self, query_ids: Sequence[str]) -> NDArray[np.intp]:
         """Return the positions of these queries."""
@@ -71,7 +78,8 @@ class Scores:
 def score_run(
     store: RunStore, info: RunInfo, measures: Sequence[Measure] | None = None, judged: Judged | None = None
 ) -> Scores:
-    """Compute the scores of a stored run from its judged arrays."""
+    """Compute the scores of a stored run from its judged arrays; raise AssayError for cut-offs beyond its depth."""
+    require_depth(measures or (), info.requested, info.run_id)
     judged = judged or store.judged(info)
     values = {str(measure): measure.values(judged) for measure in measures or defaults(info.k)}
     return Scores(
@@ -82,7 +90,14 @@ def score_run(
         means={name: mean(figures) for name, figures in values.items()},
         latency=judged.fact("latency_ms"),
         refused=judged.fact("refusal_correctness"),
+        invalid=stored_sanity(info).reason,
     )
+
+
+def stored_sanity(info: RunInfo) -> Sanity:
+    """Return the sanity stored with a run; without checks if there is none."""
+    stored = info.aggregate_json.get("sanity")
+    return Sanity.from_json(stored if isinstance(stored, Mapping) else {})
 
 
 def pool_scores(parts: Mapping[str, Scores]) -> Scores:
@@ -105,6 +120,7 @@ def pool_scores(parts: Mapping[str, Scores]) -> Scores:
         first_rank=np.concatenate([run.first_rank for run in runs]),
         means={name: mean(figures) for name, figures in values.items()},
         latency=np.concatenate([run.latency for run in runs]),
+        invalid="; ".join(f"{name}: {run.invalid}" for name, run in parts.items() if run.invalid),
     )
 
 
@@ -241,13 +257,21 @@ def golden_json(golden: GoldenSet) -> dict[str, Any]:
 
 
 def summarise(
-    info: RunInfo, golden: GoldenSet, judged: Judged, measures: Sequence[Measure] | None = None
+    info: RunInfo,
+    golden: GoldenSet,
+    responses: Sequence[Response],
+    judged: Judged,
+    measures: Sequence[Measure] | None = None,
 ) -> dict[str, Any]:
-    """Return the aggregate of a run, as stored with it and printed as JSON, without the queries."""
+    """Return the aggregate of a run, as stored with it and printed as JSON, without the queries.
+
+    Raise AssayError for cut-offs beyond the run's depth.
+    """
     chosen = list(measures) if measures else defaults(info.k)
+    require_depth(chosen, info.requested, info.run_id)
     values = {str(measure): measure.values(judged) for measure in chosen}
-    shown = {name: figures for name, figures in values.items() if not np.isnan(figures).all()}
-    always = {str(measure) for measure in (measures or main_measures(info.k))}
+    measured = {name: figures for name, figures in values.items() if not np.isnan(figures).all()}
+    sanity = assess(info, golden, responses, judged, chosen)
     clusters = clusters_of(golden.queries)
     aggregate: dict[str, Any] = {
         "run_id": info.run_id,
@@ -262,8 +286,9 @@ def summarise(
         "k": info.k,
         "index_fingerprint": info.index_fingerprint,
         "chunker_version": info.chunker_version,
-        "metrics": {name: mean(figures) for name, figures in values.items() if name in shown or name in always},
-        "spread": {name: _spread(figures, clusters) for name, figures in shown.items()},
+        "sanity": sanity.as_json(),
+        "metrics": {name: mean(figures) for name, figures in values.items()},
+        "spread": {name: _spread(figures, clusters) for name, figures in measured.items()},
         "counts": _counts(golden.queries, judged),
         "latency": {
             name: rounded(getattr(latency(judged.fact("latency_ms")), name)) for name in ("p50", "p95", "mean")
@@ -273,10 +298,10 @@ def summarise(
     for name in SLICES:
         groups = slice_members(golden.queries, name)
         aggregate[name] = {
-            group: {"count": len(rows), "metrics": {m: mean(figures[rows]) for m, figures in shown.items()}}
+            group: {"count": len(rows), "metrics": {m: mean(figures[rows]) for m, figures in values.items()}}
             for group, rows in groups.items()
         }
-    aggregate["warnings"] = as_json([*info.warnings, *_cautions(aggregate["counts"], info.status)])
+    aggregate["warnings"] = as_json([*info.warnings, *sanity.cautions, *_few_queries(aggregate["counts"]["judged"])])
     return aggregate
 
 
@@ -306,27 +331,12 @@ def _counts(queries: Sequence[GoldenQuery], judged: Judged) -> dict[str, int]:
     }
 
 
-def _cautions(counts: dict[str, int], status: str) -> list[Caution]:
-    cautions, queries = [], counts["queries"]
-    if counts["failed"] and status == "incomplete":
-        message = f"{counts['failed']} of {queries} queries failed or were not sent; they score 0"
-        cautions.append(Caution("incomplete-run", message))
-    elif counts["failed"]:
-        message = f"the system failed on {counts['failed']} of {queries} queries; they score 0"
-        cautions.append(Caution("failed-queries", message))
-    unjudged = queries - counts["judged"] - counts["to_refuse"]
-    if unjudged > 0:
-        message = f"{unjudged} queries have no expectation at the level judged; they are left out of ranked means"
-        cautions.append(Caution("unjudged-queries", message))
-    detectable_difference = detectable_before(counts["judged"]) if counts["judged"] > 1 else math.inf
-    if detectable_difference > 0.1:
-        limit = f"differences below about {detectable_difference:.2f}" if detectable_difference < 1 else "differences"
-        message = f"{counts['judged']} judged queries: {limit} are not statistically detectable"
-        cautions.append(Caution("few-queries", message))
-    if counts["with_duplicates"]:
-        message = f"{counts['with_duplicates']} result lists contain duplicates, which never count as relevant"
-        cautions.append(Caution("duplicates", message))
-    return cautions
+def _few_queries(judged: int) -> list[Caution]:
+    detectable_difference = detectable_before(judged) if judged > 1 else math.inf
+    if detectable_difference <= 0.1:
+        return []
+    limit = f"differences below about {detectable_difference:.2f}" if detectable_difference < 1 else "differences"
+    return [Caution("few-queries", f"{judged} judged queries: {limit} are not statistically detectable")]
 
 
 def clusters_of(queries: Sequence[GoldenQuery]) -> list[str] | None:
@@ -391,7 +401,7 @@ def _run_row(run: RunInfo, golden: str) -> dict[str, Any]:
     return {
         "run_id": run.run_id, "created": run.created, "status": run.status, "label": run.label, "system": run.system, "golden": golden,
         "golden_hash": run.golden_hash, "matching": run.matching, "k": run.k, "queries": run.aggregate_json.get("counts", {}).get("queries", 0),
-        "metrics": run.aggregate_json.get("metrics", {}),
+        "metrics": run.aggregate_json.get("metrics", {}), "measurement": stored_sanity(run).is_measurement,
     }  # fmt: skip
 
 
@@ -415,7 +425,7 @@ def run_json(
         judged = judge(golden.queries, responses, matcher(info.matching), info.level)
     else:
         judged = store.judged(info, matching)
-    run = summary or summarise(info, golden, judged, measures)
+    run = summary or summarise(info, golden, responses, judged, measures)
     run["queries"] = describe_queries(info, golden, judged, responses, measures)
     return run
 
@@ -423,9 +433,8 @@ def run_json(
 def recompute(store: RunStore, info: RunInfo) -> RunInfo:
     """Judge a stored run again by its own matcher, and store the judgements and the aggregate; return the run."""
     golden = store.golden(info)
-    judged = judge(
-        golden.queries, store.responses(info.run_id, len(golden.queries)), matcher(info.matching), info.level
-    )
+    responses = store.responses(info.run_id, len(golden.queries))
+    judged = judge(golden.queries, responses, matcher(info.matching), info.level)
     store.save_judged(info.run_id, info.matching, judged)
-    store.update(info.run_id, aggregate_json=summarise(info, golden, judged))
+    store.update(info.run_id, aggregate_json=summarise(info, golden, responses, judged))
     return store.info(info.run_id)

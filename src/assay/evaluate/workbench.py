@@ -29,12 +29,13 @@ from assay.evaluate import golden as golden_sets
 from assay.evaluate import notebook
 from assay.evaluate.gate import Check, Gated, Rules, gate_against, parse_floors
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics import Measure, parse
+from assay.evaluate.metrics import Measure, parse, require_depth, required_depth
 from assay.evaluate.run import STOP_AFTER, Plan, execute
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, main_measures, read_baseline, run_json, score_run, write_baseline
 from assay.evaluate.statistics import Paired
 from assay.evaluate.systems import System, open_system
+from assay.evaluate.validity import Sanity
 from assay.system.files import FOLDER
 
 Source = str | os.PathLike[str] | GoldenSet | Iterable[GoldenQuery | Mapping[str, Any]]
@@ -99,9 +100,10 @@ def evaluate(
     with `retrieve` or `invoke` (LlamaIndex, LangChain), or a SPEC such as `"assay"` or `"cmd:rg -l {query}"`. An error
     of the system fails its query, which scores 0. Raises AssayError for bad arguments.
 
-    `metrics` are those to show; `group="file"` counts results of one file as one; `timeout` is in seconds per query,
-    `max_time` for the whole run (0: no limit). If the first `stop_after` queries all fail, the run is stopped and stays
-    incomplete (0: never).
+    `metrics` are those to show; results are requested as deep as the deepest cut-off. `group="file"` counts results of
+    one file as one; `timeout` is in seconds per query, `max_time` for the whole run (0: no limit). If the first
+    `stop_after` queries all fail, the run is stopped and stays incomplete (0: never). `Run.sanity` tells whether the
+    figures are a measurement.
     `store` is a run file, a folder for `.assay/runs.db`, or postgresql://…, that also gets every response as it arrives. `root` is the
     repository of a SPEC, by default the one around the current folder.
     """
@@ -113,6 +115,7 @@ def evaluate(
     loaded = load_golden(golden)
     place = Path(root) if root is not None else root_around(Path.cwd())
     folder = Path(corpus) if corpus is not None else None
+    depth = required_depth(k, depth, measures)
     plan = Plan(
         matcher_for(loaded, matching), k, depth, budget, repeat, jobs, answers, str(folder.resolve()) if folder else "",
         label, group=group, stop_after=stop_after, max_time=max_time,
@@ -186,7 +189,9 @@ class Run:
         those of the file that is replaced stay.
         """
         parse_floors(minimum)
-        write_baseline(score_run(self._store, self._info, _measures(metrics) or None), Path(path), minimum)
+        scores = score_run(self._store, self._info, _measures(metrics) or None)
+        scores.require_measurement()
+        write_baseline(scores, Path(path), minimum)
 
     @property
     def id(self) -> str:
@@ -235,12 +240,21 @@ class Run:
         return list(self.summary["queries"])
 
     @property
+    def sanity(self) -> Sanity:
+        """The checks that show whether the run is a measurement: `run.sanity.is_measurement`, `run.sanity["ids"]`."""
+        return Sanity.from_json(self.summary["sanity"])
+
+    @property
     def warnings(self) -> list[Caution]:
         """Warnings about whatever makes the figures mean less than they seem."""
         return [from_json(warning) for warning in self.summary["warnings"]]
 
     def rescored(self, metrics: Sequence[str] | None = None, matching: str | None = None) -> Run:
-        """Return the same results under other metrics or another matcher; nothing is asked again."""
+        """Return the same results under other metrics or another matcher; nothing is asked again.
+
+        Raises AssayError for a cut-off beyond the results that were requested.
+        """
+        require_depth(_measures(metrics), self._info.requested, self.id)
         info = self._store.rejudge(self._info, matcher_for(self.golden, matching)) if matching else self._info
         return Run(self._store, info, _measures(metrics) or self._measures)
 
@@ -273,7 +287,8 @@ class Run:
         return _optional("polars").DataFrame(rows, infer_schema_length=None)
 
     def __repr__(self) -> str:
-        return f"<Run {self.id}: {self.system} on {len(self)} queries, {_figures(self._main())}>"
+        invalid = "" if self.sanity.is_measurement else f"; not a measurement: {self.sanity.reason}"
+        return f"<Run {self.id}: {self.system} on {len(self)} queries, {_figures(self._main())}{invalid}>"
 
     def _repr_html_(self) -> str:
         return notebook.run_table(self.summary, list(self._main()))

@@ -32,6 +32,7 @@ from assay.evaluate.gate import (
     parse_floors,
 )
 from assay.evaluate.ledger import MAIN
+from assay.evaluate.metrics import parse, required_depth
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import read_baseline, score_run, write_baseline
 from assay.evaluate.systems import open_system
@@ -81,6 +82,7 @@ def set_(run: str, name: str | None, path: Path | None, floors: tuple[str, ...],
                 f"run {info.run_id} is {info.status}; a baseline must be complete. Resume with: assay eval run --resume {info.run_id}"
             )
         scores = score_run(store, info)
+        scores.require_measurement()
         if name:
             store.ledger.set_baseline(name, info.run_id)
     if name:
@@ -250,7 +252,7 @@ def gate_command(
         if before is None and not rules.floors:
             raise nothing
         info = (
-            _new_run(store, golden_path, spec, before, repeat, runs.root)
+            _new_run(store, golden_path, spec, before, rules, repeat, runs.root)
             if golden_path
             else store.find(run or "latest")
         )
@@ -266,17 +268,24 @@ def gate_command(
         print_json(gated.as_json())
     else:
         _print_gate(gated, advice)
-    raise click.exceptions.Exit(0 if gated.passed else 1)
+    raise click.exceptions.Exit(0 if gated.passed else 1 if gated.decided else 2)
 
 
 def _new_run(
-    store: RunStore, golden_path: Path, spec: str, baseline: Path | RunInfo | None, repeat: int, root: Path
+    store: RunStore,
+    golden_path: Path,
+    spec: str,
+    baseline: Path | RunInfo | None,
+    rules: Rules,
+    repeat: int,
+    root: Path,
 ) -> RunInfo:
-    """Execute a run that is comparable with the baseline."""
+    """Execute a run that is comparable with the baseline, as deep as the rules need."""
     golden = golden_sets.load(golden_path)
-    return begin(
-        store, golden, replace(comparable_plan(golden, baseline), repeat=repeat), open_system(spec, root=root), root
-    ).info
+    plan = comparable_plan(golden, baseline)
+    measures = [parse(name) for name in (*(floor.measure for floor in rules.floors), *rules.guarded)]
+    plan = replace(plan, depth=required_depth(plan.k, 0, measures), repeat=repeat)
+    return begin(store, golden, plan, open_system(spec, root=root), root).info
 
 
 def _renewal_hint(run: str, baseline_name: str | None, baseline: Path | RunInfo | None, named: bool, runs: Runs) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,11 @@ from assay.errors import AssayError
 from assay.evaluate.fixture_rules import fixture_cautions
 from assay.evaluate.golden import FORMATS, WRITABLE, append, convert, load
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.systems import System, SystemFailed, open_system
+from assay.evaluate.systems import System, SystemFailed, is_external, open_system
 from assay.evaluate.verify import inventories, packages_of, verify
+from assay.text.display import counted
+
+Refusals = Callable[[Sequence[Expected]], list[str]]  # why expectations may not be added
 
 _RESULTS = 10
 _FORMAT, _WRITABLE = click.Choice(list(FORMATS)), click.Choice(WRITABLE)
@@ -43,6 +47,12 @@ _FORMAT, _WRITABLE = click.Choice(list(FORMATS)), click.Choice(WRITABLE)
 )
 @click.option("--notes", default="", help="Why this query exists.")
 @click.option("--answer", default="", help="A reference answer, for people.")
+@options.path(
+    "--items",
+    type=options.EXISTING_FILE,
+    help="All retrievable items, if not those of the index and the folder: one id per line, or JSON objects.",
+)
+@click.option("--unverified", is_flag=True, help="Add expectations that do not exist, or cannot be looked up here.")
 @options.system("The system to search with.")
 @options.root
 @format_option
@@ -56,6 +66,8 @@ def create_command(
     chunk: tuple[str, ...],
     refuse: bool,
     identity: str | None,
+    items: Path | None,
+    unverified: bool,
     spec: str,
     root: Path | None,
     form: str,
@@ -63,8 +75,10 @@ def create_command(
 ) -> None:
     """Add a query to a golden set: type a question, see search results, pick the expected ones.
 
-    With --question and --expect-… there are no prompts. The set is validated before it is replaced atomically.
+    With --question and --expect-… there are no prompts. What is expected must exist in the index, the folder or --items.
+    The set is validated before it is replaced atomically.
     """
+    root = find_root(root)
     if question is not None:
         by_level = {"symbol": symbol, "file": file, "doc": doc, "chunk": chunk}
         expected = tuple(Expected(name, level) for level, names in by_level.items() for name in names)
@@ -73,19 +87,59 @@ def create_command(
                 "give either what is expected (--expect-symbol, --expect-file, --expect-doc, --expect-chunk) or --negative"
             )
         identity = identity or new_id(question, ids_in(golden_path))
-        _add(GoldenQuery(identity, question, expected, refuse, **facts), golden_path, set_format, form)
+        check = (lambda query: None) if unverified else partial(_require_existing, root=root, items=items)
+        _add(GoldenQuery(identity, question, expected, refuse, **facts), golden_path, set_format, form, check)
         return
-    system = _searcher(spec, find_root(root))
+    system = _searcher(spec, root)
+    refusals: Refusals = (lambda expected: []) if unverified else partial(_refusals, root=root, items=items)
+    added = 0
     with closing(system) if system else nullcontext():
-        while (new_query := _interview(system, golden_path)) is not None:
-            _add(new_query, golden_path, set_format, form)
-            if not click.confirm("another?", default=True):
-                return
+        try:
+            while (new_query := _interview(system, golden_path, refusals)) is not None:
+                _add(new_query, golden_path, set_format, form)
+                added += 1
+                if not click.confirm("another?", default=True):
+                    return
+        except click.exceptions.Abort:
+            queries = counted(added, "query", "queries")
+            echo(f"\nended: {queries} added to {golden_path}; the unfinished one is not written", err=True)
+            raise click.exceptions.Exit(130) from None
 
 
-def _add(query: GoldenQuery, path: Path, set_format: str | None, form: str) -> None:
+def _refusals(expected: Sequence[Expected], root: Path, items: Path | None) -> list[str]:
+    """Return why expectations may not be added: nothing has their name, or that cannot be checked here."""
+    reasons = []
+    golden = GoldenSet((GoldenQuery("", "", tuple(expected)),), "", "pairs", "")
+    inventory = inventories(golden, root, None, items) if expected else {}
+    for item in expected:
+        missing, checked, _ = verify([GoldenQuery("", "", (item,))], inventory, matcher_for(golden, None))
+        if missing:
+            near = f" (nearest: {', '.join(missing[0].near)})" if missing[0].near else ""
+            reasons.append(f"there is no {item.level} `{item.name}` in {items or root}{near}")
+        elif not checked:
+            reasons.append(
+                f"{item.level} `{item.name}` cannot be checked: {root} has no index; build it with `assay index`"
+            )
+    return reasons
+
+
+def _require_existing(query: GoldenQuery, root: Path, items: Path | None) -> None:
+    """Raise AssayError for expectations that do not exist or cannot be looked up."""
+    if reasons := _refusals(query.expected, root, items):
+        raise AssayError(
+            f"nothing was added: {'; '.join(reasons)}. For items that are elsewhere give --items FILE, or --unverified"
+        )
+
+
+def _add(
+    query: GoldenQuery,
+    path: Path,
+    set_format: str | None,
+    form: str,
+    check: Callable[[GoldenQuery], None] = lambda query: None,
+) -> None:
     """Append a query to the set and report fields its format cannot hold."""
-    lost = append(query, path, set_format)
+    lost = append(query, path, set_format, check)
     _print_written({"id": query.id, "golden": str(path)}, f"added {query.id} to {path}", lost, form)
 
 
@@ -109,12 +163,12 @@ def _searcher(spec: str, root: Path) -> System | None:
         return None
 
 
-def _interview(system: System | None, path: Path) -> GoldenQuery | None:
+def _interview(system: System | None, path: Path, refusals: Refusals) -> GoldenQuery | None:
     """Prompt for a query; None to stop."""
     question = click.prompt("question (empty to stop)", default="", show_default=False).strip()
     if not question:
         return None
-    expected = _pick(system, question)
+    expected = _pick(system, question, refusals)
     identity = click.prompt("id", default=new_id(question, ids_in(path)))
     tier = click.prompt(
         "tier", default="easy" if len(expected) < 2 else "medium", type=click.Choice(["easy", "medium", "hard"])
@@ -124,8 +178,12 @@ def _interview(system: System | None, path: Path) -> GoldenQuery | None:
     return GoldenQuery(identity, question, tuple(expected), not expected, tier, category, notes=notes)
 
 
-def _pick(system: System | None, question: str) -> list[Expected]:
-    """Prompt for expected items among search results until done; empty means a refusal is expected."""
+def _pick(system: System | None, question: str, refusals: Refusals) -> list[Expected]:
+    """Prompt for expected items until done: results by number, or names that exist; empty means a refusal is expected.
+
+    Documents and chunks of a foreign system cannot be looked up here.
+    """
+    foreign = system is not None and is_external(system.name)
     picked: list[Expected] = []
     shown = _search(system, question)
     while True:
@@ -139,8 +197,12 @@ def _pick(system: System | None, question: str) -> list[Expected]:
         elif typed == "-":
             return []
         elif typed:
-            for expected in _parse_choices(typed.replace(",", " ").split(), shown):
-                if expected not in picked:
+            for expected, is_result in _parse_choices(typed.replace(",", " ").split(), shown):
+                elsewhere = foreign and expected.level in ("doc", "chunk")
+                reasons = [] if expected in picked or is_result or elsewhere else refusals([expected])
+                if reasons:
+                    echo(f"  {reasons[0]}")
+                elif expected not in picked:
                     picked.append(expected)
             echo("  so far: " + (", ".join(expected.name for expected in picked) or "nothing"))
         elif picked:
@@ -165,8 +227,8 @@ def _search(system: System | None, text: str) -> Sequence[Hit]:
     return hits
 
 
-def _parse_choices(typed: Iterable[str], shown: Sequence[Hit]) -> list[Expected]:
-    """Convert result numbers and typed names to expected items."""
+def _parse_choices(typed: Iterable[str], shown: Sequence[Hit]) -> list[tuple[Expected, bool]]:
+    """Convert result numbers and typed names to expected items, each with True if it is a result."""
     expected = []
     for token in typed:
         if token.isdigit():
@@ -175,11 +237,11 @@ def _parse_choices(typed: Iterable[str], shown: Sequence[Hit]) -> list[Expected]
                 continue
             hit = shown[int(token) - 1]
             level = "symbol" if hit.symbol else "file" if hit.path == hit.id else "chunk"
-            expected.append(Expected(hit.symbol or hit.id, level))
+            expected.append((Expected(hit.symbol or hit.id, level), True))
         else:
             level, colon, name = token.partition(":")
             has_level = colon and level in ("file", "doc", "chunk") and name
-            expected.append(Expected(name, level) if has_level else Expected(token))
+            expected.append((Expected(name, level) if has_level else Expected(token), False))
     return expected
 
 

@@ -22,14 +22,15 @@ from assay.evaluate import golden as golden_sets
 from assay.evaluate.fan_out import Opening, Workers, open_workers
 from assay.evaluate.markdown import metric_rows, save_run
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics import Measure, parse
+from assay.evaluate.metrics import Measure, parse, require_depth, required_depth
 from assay.evaluate.run import STOP_AFTER, Outcome, Plan, execute, reopen_system, resume, resume_command
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import list_runs, main_measures, run_json
 from assay.evaluate.selection import Selection
 from assay.evaluate.systems import INDEXED, System, folder_of, open_system
+from assay.evaluate.validity import OK, Sanity
 from assay.evaluate.verdicts import SIGNS, WEAK, WEAK_BELOW
-from assay.text.display import counted
+from assay.text.display import counted, one_line
 
 _TASK = 50  # characters of a query in the table
 _ERROR = 60  # characters of an error in the table
@@ -42,7 +43,11 @@ _UNSTABLE_SHOWN = 5
 @options.system()
 @options.matching("The matcher: exact, symbol, dotted, strict, file, doc, chunk, span. Default: by the set.")
 @options.cutoff
-@options.count("--depth", help="Retrieve more results than k, for measures without cut-off and for eval diagnose.")
+@options.count(
+    "--depth",
+    help="Retrieve more results than k, for measures without cut-off and for eval diagnose. "
+    "Default: the deepest cut-off of --measure, at least k.",
+)
 @options.count("--budget", help="A token budget passed to the system.")
 @options.count(
     "--repeat", default=1, help="Repetitions: the median latency counts, and queries with differing results are listed."
@@ -116,7 +121,8 @@ def run_command(
     """Run a golden set against a system and report the metrics.
 
     Errors, timeouts and empty results are recorded and score 0. Responses are stored as they arrive: resume a killed
-    run with --resume. Exit code 1 when the system failed on some query, 2 when it could not finish.
+    run with --resume. Exit code 1 when the system failed on some query, 2 when it could not finish, or when the figures
+    are no measurement: no results, ids unknown to the set, nothing to judge.
     """
     chosen_measures = parsed(measures)
     timeout, limits = options.time_limits(timeout, max_time)
@@ -128,17 +134,21 @@ def run_command(
         if resumed:
             explicit = click.get_current_context().get_parameter_source("spec") is ParameterSource.COMMANDLINE
             info = store.find(resumed)
+            require_depth(chosen_measures or (), info.requested, info.run_id)
             system = reopen_system(info, spec if explicit else None, runs.root, corpus, timeout)
             place = corpus or (Path(info.corpus) if info.corpus else None)
             opening = Opening(info.system, timeout, runs.root, place.resolve() if place else None, Path.cwd())
-            outcome = _resume(store, info, system, jobs, limits, open_workers(chosen_cluster, opening, system))
+            outcome = _resume(
+                store, info, system, runs.root, jobs, limits, open_workers(chosen_cluster, opening, system)
+            )
         else:
+            depth = required_depth(settings["k"], depth or 0, chosen_measures or ())
             golden = selection.of(golden_sets.load(golden_path or golden_sets.default(runs.root)))
             folder = str(corpus.resolve()) if corpus else ""
             if index:
                 update_indexes(spec, runs.root, corpus, golden)
             chosen = matcher_for(golden, matching)
-            plan = Plan(chosen, depth=depth or 0, jobs=jobs, corpus=folder, group=group or "", **limits, **settings)
+            plan = Plan(chosen, depth=depth, jobs=jobs, corpus=folder, group=group or "", **limits, **settings)
             system = open_system(spec, timeout=timeout, root=runs.root, corpus=corpus)
             opening = Opening(spec, timeout, runs.root, corpus.resolve() if corpus else None, Path.cwd())
             outcome = begin(store, golden, plan, system, runs.root, open_workers(chosen_cluster, opening, system))
@@ -160,6 +170,9 @@ def run_command(
         raise AssayError(
             f"the run is incomplete{died}; responses so far are stored. Resume with: {resume_command(outcome.info)}"
         )
+    sanity = Sanity.from_json(run["sanity"])
+    if not sanity.is_measurement:
+        raise AssayError(f"run {outcome.info.run_id} is stored, but not a measurement: {sanity.reason}")
     if run["counts"]["failed"]:
         echo(f"failed queries are sent again with: {resume_command(outcome.info)}", err=True)
     raise click.exceptions.Exit(1 if run["counts"]["failed"] else 0)
@@ -196,13 +209,14 @@ def _resume(
     store: RunStore,
     info: RunInfo,
     system: System,
+    root: Path,
     jobs: int,
     limits: Mapping[str, Any],
     answering: AbstractContextManager[Workers | None],
 ) -> Outcome:
     remaining = len(store.repositories(info)) - sum(store.answered(info.run_id).values())
     with closing(system), answering as workers, progress_bar("asking", remaining) as bar:
-        return resume(info, system, store, jobs, bar.advance, ask=workers, **limits)
+        return resume(info, system, store, jobs, bar.advance, ask=workers, root=root, **limits)
 
 
 # Text output
@@ -239,7 +253,7 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
     _print_weak(run)
     echo("")
     for name, value in metric_rows(run):
-        if not value and not parse(name).higher_is_better:
+        if (value is None and name not in names) or (not value and not parse(name).higher_is_better):
             continue  # error rates are printed only if not zero
         spread = run["spread"].get(name, {})
         interval = f"  95 % {figure(spread['low'])} … {figure(spread['high'])}" if spread.get("low") is not None else ""
@@ -255,7 +269,18 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
                 f"  {name + ':':22}{run[name]['total']:,g} in {run[name]['queries']} queries, mean {run[name]['mean']:g}"
             )
     echo(f"\nrun {run['run_id']}" + (f" ({run['label']})" if run["label"] else ""))
-    echo_warnings(run["warnings"])
+    sanity = Sanity.from_json(run["sanity"])
+    print_sanity(sanity)
+    in_block = {caution.message for caution in sanity.cautions}
+    echo_warnings(warning for warning in run["warnings"] if warning["message"] not in in_block)
+
+
+def print_sanity(sanity: Sanity) -> None:
+    """Print the sanity block: a line per check. Cautions from before the run are printed as warnings, too."""
+    echo("sanity:")
+    for check in sanity.checks:
+        message = check.message if check.code or check.state == OK else "see the warnings"
+        echo(f"  {check.name + ':':22}{check.state:8} {one_line(message)}")
 
 
 def _remark(query: dict[str, Any]) -> str:
@@ -299,7 +324,8 @@ def list_command(system: str | None, golden: str | None, limit: int, runs: Runs,
         print_json({"runs": selected})
         return
     rows = [
-        [run["run_id"], run["status"], *(figure(run["metrics"].get(f"{name}@{run['k']}")) for name in ("P", "R", "RR", "nDCG")), run["queries"],
+        [run["run_id"], "invalid" if run["status"] == "complete" and not run["measurement"] else run["status"],
+         *(figure(run["metrics"].get(f"{name}@{run['k']}")) for name in ("P", "R", "RR", "nDCG")), run["queries"],
          run["label"], shortened(run["system"], 40), shortened(run["golden"], 40)]
         for run in selected
     ]  # fmt: skip

@@ -226,14 +226,17 @@ def convert(
     return save(load(source, source_format).queries, target, format, corpus)
 
 
-def append(query: GoldenQuery, path: Path, format: str | None = None) -> list[str]:
+def append(
+    query: GoldenQuery, path: Path, format: str | None = None, check: Callable[[GoldenQuery], None] = lambda query: None
+) -> list[str]:
     """Add a query to a set, keeping its text as it is, or create the set.
 
-    Return a message per thing the format cannot hold.
+    Return a message per thing the format cannot hold. `check` may refuse a query that is valid otherwise.
     """
     is_new = _is_new(path)
     chosen = get_format(format or _format_for(query, path)) if is_new or format else detect(path)
     if is_new and not path.is_file():
+        check(query)
         return save([query], path, chosen.name)
     if chosen.extend is None:
         raise AssayError(f"{path}: a {chosen.name} set cannot be added to; convert it, for example to pairs")
@@ -242,6 +245,7 @@ def append(query: GoldenQuery, path: Path, format: str | None = None) -> list[st
     rendered = _as_invalid_golden(path, lambda: extend(query, path))
     if query.id not in {stored.id for stored in _read_back(chosen, rendered, path)}:
         raise AssayError(f"{path}: a {chosen.name} set cannot hold what `{query.id}` expects; use pairs")
+    check(query)
     _write_files(rendered, path)
     return rendered.lost
 
@@ -293,6 +297,8 @@ def _check_target(chosen: Format, rendered: Rendered, path: Path) -> None:
     if not chosen.folder:
         if path.is_dir():
             raise AssayError(f"{path}: is a folder; a {chosen.name} set is a file")
+        if chosen is RAGAS and not without_gz(path).endswith((".jsonl", ".ndjson")):
+            raise AssayError(f"{path}: a ragas set is written as JSON lines; name it {path.stem}.jsonl")
         return
     if path.is_file() or (not path.exists() and path.suffix in _FILE_SUFFIXES):
         raise AssayError(f"{path}: a {chosen.name} set is a folder; give the path of a folder")

@@ -9,7 +9,7 @@ import html
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,13 +72,21 @@ class Judgements:
         elif first[1] != line:
             self.repeated.append(line)
 
-    def add_row(self, columns: Sequence[str], names: Sequence[str], line: int, separator: str = "") -> None:
-        """Add a row that ends in document and grade; report one with another number of columns."""
+    def add_row(
+        self,
+        columns: Sequence[str],
+        names: Sequence[str],
+        line: int,
+        separator: str = "",
+        order: Sequence[int] = (0, -2, -1),
+    ) -> None:
+        """Add a row with query, document and grade at the places of `order`; report one with another number of columns."""
         if len(columns) != len(names):
             expected = f"{len(names)} columns{separator} ({', '.join(names)})"
             self.problems.error(self.path, line, f"needs {expected}, has {len(columns)}")
         else:
-            self.add(columns[0], columns[-2], columns[-1], line)
+            query, document, grade = (columns[at] for at in order)
+            self.add(query, document, grade, line)
 
 
 def join(topics: Iterable[Topic], path: Path, judgements: Judgements, problems: Problems) -> list[GoldenQuery]:
@@ -97,15 +105,22 @@ def join(topics: Iterable[Topic], path: Path, judgements: Judgements, problems: 
             expected = tuple(Expected(name, "doc", grade) for name, (grade, _) in judgements.grades[topic.id].items())
             queries.append(GoldenQuery(topic.id, topic.text, expected, notes=topic.notes, where=f"{path}:{topic.line}"))
     unmatched = [query for query in judgements.grades if query not in line_by_id]
-    if not queries and not problems.errors and line_by_id and unmatched:
+    total = sum(map(len, judgements.grades.values()))
+    foreign = sum(len(judgements.grades[query]) for query in unmatched)
+    belong = f"{foreign} of {total} judgements belong to no query of {path.name}"
+    if foreign * 2 > total and not problems.errors and _fits_swapped(judgements, line_by_id, total):
+        message = f"{belong}, but their documents have ids of its queries: columns swapped? The query comes first"
+        problems.error(judgements.path, 0, message)
+    elif not queries and not problems.errors and line_by_id and unmatched:
         problems.error(
             judgements.path,
             0,
             f"judges none of the queries of {path}: ids there are like `{next(iter(line_by_id))}`, here like `{unmatched[0]}`",
         )
     elif unmatched:
+        most = f"; {belong}: columns swapped?" if foreign * 2 > total else ""
         problems.warn(
-            f"{judgements.path}: judges {len(unmatched)} queries that {path.name} does not have, e.g. `{unmatched[0]}`"
+            f"{judgements.path}: judges {len(unmatched)} queries that {path.name} does not have, e.g. `{unmatched[0]}`{most}"
         )
     if judgements.repeated:
         problems.warn(
@@ -116,6 +131,12 @@ def join(topics: Iterable[Topic], path: Path, judgements: Judgements, problems: 
             f"{path}: {len(line_by_id) - len(queries)} queries without judgements in {judgements.path.name} are left out"
         )
     return queries
+
+
+def _fits_swapped(judgements: Judgements, queries: Collection[str], total: int) -> bool:
+    """Return whether nearly all judgements belong to a query if query and document change places."""
+    swapped = sum(document in queries for documents in judgements.grades.values() for document in documents)
+    return swapped >= 0.9 * total
 
 
 def _document_rows(
@@ -138,7 +159,12 @@ def _document_rows(
 
 _QUERY_FILES = ("queries.jsonl", "queries.jsonl.gz")
 _COLUMNS = ("query-id", "corpus-id", "score")
-_SCORE_HEADERS = ("score", "relevance", "label", "grade", "rel")  # names of the last column in public sets
+# names of each column in public sets, without case, hyphens and underscores
+_HEADERS = (
+    {"queryid", "query", "qid", "topic", "topicid"},
+    {"corpusid", "docid", "documentid", "document", "doc", "docno", "pid", "passageid"},
+    {"score", "relevance", "label", "grade", "rel"},
+)
 _DEFAULT_SPLIT = "test"  # the split that results are published on
 
 
@@ -204,11 +230,19 @@ def _read_beir_topics(path: Path, problems: Problems) -> Iterator[Topic]:
 
 
 def _read_beir_judgements(path: Path, problems: Problems) -> Judgements:
+    """Read tab-separated judgements, in the order that a header names, else query, document, grade."""
     judgements = Judgements(path, problems)
+    names, order = list(_COLUMNS), [0, 1, 2]
     for number, line in read_lines(path):
         columns = line.rstrip().split("\t")
-        if number > 1 or columns[-1].lower() not in _SCORE_HEADERS:
-            judgements.add_row(columns, _COLUMNS, number, " with tabs between")
+        if number == 1:
+            header = [re.sub(r"[\s_-]", "", column).lower() for column in columns]
+            places = [[at for at, name in enumerate(header) if name in role] for role in _HEADERS]
+            if all(places):
+                names, order = columns, [place[0] for place in places]
+            if places[-1]:
+                continue
+        judgements.add_row(columns, names, number, " with tabs between", order)
     return judgements
 
 

@@ -111,9 +111,6 @@ class Command(System):
             raise SystemFailed(_describe_exit(code, stderr))
         return finished(parse(output, plain=True), k, seconds)
 
-    def holds(self, path: Path) -> bool:
-        return path.is_relative_to((self._corpus or self._root).resolve())
-
     def close(self) -> None:
         with self._lock:
             for process in self._running:

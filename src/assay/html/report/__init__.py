@@ -42,7 +42,18 @@ from assay.html.elements import (
     whole,
 )
 from assay.html.report.comparison import comparison_section
-from assay.html.report.data import Comparison, Group, Spread, Summary, cut_off, family, main_metrics, metric_names, read
+from assay.html.report.data import (
+    Comparison,
+    Group,
+    SanityRow,
+    Spread,
+    Summary,
+    cut_off,
+    family,
+    main_metrics,
+    metric_names,
+    read,
+)
 from assay.html.report.plots import Mark, categories, histogram, interval, latency_bins, rank_bins, unit_bins
 from assay.html.report.queries import Judged, failure_section, judged_queries, query_section
 from assay.text.display import counted
@@ -87,7 +98,22 @@ def notices(summary: Summary) -> Markup | None:
     """Render the warnings of a run, including that it is unfinished."""
     unfinished = summary.status not in ("", "complete")
     status = [f"This run is {summary.status}: its numbers are not final."] if unfinished else []
-    return warning_list([*status, *map(str, summary.warnings)])
+    invalid = [] if summary.sanity.measurement else ["This run is not a measurement: see Sanity."]
+    return warning_list([*status, *invalid, *map(str, summary.warnings)])
+
+
+def sanity_section(summary: Summary) -> Markup | None:
+    """The checks of a run as a table."""
+    columns = [
+        Column[SanityRow]("Check", lambda check: check.name),
+        Column[SanityRow](
+            "State",
+            lambda check: element("span", check.state, class_="badge" if check.state == "ok" else "badge kind-loss"),
+        ),
+        Column[SanityRow]("Finding", lambda check: check.message, "wide"),
+    ]
+    checks = summary.sanity.checks
+    return section("sanity", "Sanity", table("Checks of the run", columns, checks)) if checks else None
 
 
 def summary_section(summary: Summary) -> Markup | None:
@@ -255,6 +281,7 @@ class Report:
 
 _SECTIONS: Sections[Report] = {
     "summary": ("Summary", lambda report: summary_section(report.run)),
+    "sanity": ("Sanity", lambda report: sanity_section(report.run)),
     "comparison": (
         "Comparison",
         lambda report: comparison_section(report.comparison, report.run.k) if report.comparison else None,

@@ -30,6 +30,21 @@ class Caution(msgspec.Struct, frozen=True):
         return self.message
 
 
+class SanityRow(msgspec.Struct, frozen=True):
+    """A check of a run: ok, warning or invalid."""
+
+    name: str = ""
+    state: str = ""
+    message: str = ""
+
+
+class SanityBlock(msgspec.Struct, frozen=True):
+    """The checks that show whether a run is a measurement."""
+
+    measurement: bool = True
+    checks: list[SanityRow] = []
+
+
 class Spread(msgspec.Struct, frozen=True):
     """Standard deviation and 95 % interval of a mean."""
 
@@ -83,6 +98,7 @@ class Summary(msgspec.Struct, frozen=True):
     matching: str = ""
     k: int | None = None
     status: str = ""
+    sanity: SanityBlock = SanityBlock()
     metrics: Metrics = {}
     spread: dict[str, Spread] = {}
     detectable: Metrics = {}

@@ -244,10 +244,9 @@ def _metric_cell(metric: str) -> Any:
 
 def _run_link(run: Run) -> Markup:
     label = [" ", element("span", run["label"], class_="badge")] if run["label"] else None
-    unfinished = (
-        [" ", element("span", run["status"], class_="badge kind-loss")] if run["status"] != "complete" else None
-    )
-    return join([element("a", element("code", run["run_id"]), href=run_address(run["run_id"])), label, unfinished])
+    state = run["status"] if run["measurement"] or run["status"] != "complete" else "not a measurement"
+    flagged = [" ", element("span", state, class_="badge kind-loss")] if state != "complete" else None
+    return join([element("a", element("code", run["run_id"]), href=run_address(run["run_id"])), label, flagged])
 
 
 def _compare_link(previous: str | None, current: str) -> Child:
