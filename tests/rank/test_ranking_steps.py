@@ -185,6 +185,46 @@ def test_a_name_that_few_have_and_the_task_writes_out_comes_first(tables: Reposi
     assert first == "encode"
 
 
+@pytest.fixture
+def doctors(tables: Repository) -> Repository:
+    tables.write("app/commands.py", "def table_command(options):\n    return options\n")
+    tables.write("tests/test_store.py", "def doctor(table):\n    return table\n\n\ndef test_it():\n    doctor(1)\n")
+    tables.commit()
+    tables.index()
+    return tables
+
+
+@pytest.mark.parametrize("profile", ["default", "hand-tuned", "change"])
+def test_a_test_helper_that_has_the_name_of_what_is_wanted_is_not_first(doctors: Repository, profile: str) -> None:
+    index = doctors.open()
+    engine = Engine(index, PROFILES[profile])
+    wanted = [found.item.symbol for found in engine.ranked("add a `doctor` command that checks the table options", 9)]
+    of_tests = [found.item.symbol for found in engine.ranked("speed up the tests: `doctor` is slow", 9)]
+    index.close()
+    assert wanted[0] == "table_command"
+    assert of_tests[0] == "doctor"
+
+
+def test_a_place_in_test_code_is_pointed_at_whatever_the_task_is_about(doctors: Repository) -> None:
+    index = doctors.open()
+    trace = 'Traceback (most recent call last):\n  File "tests/test_store.py", line 2, in doctor\nValueError: bad table'
+    first = Engine(index, Profile()).ranked(trace, 1)[0].item.symbol
+    index.close()
+    assert first == "doctor"
+
+
+def test_test_code_does_not_crowd_out_what_it_shares_a_name_with(doctors: Repository) -> None:
+    copies = "".join(f"class Case{n}:\n    def describe(self):\n        return {n}\n\n\n" for n in range(6))
+    doctors.write("tests/test_copies.py", copies)
+    doctors.commit()
+    doctors.index()
+    index = doctors.open()
+    ranking = Engine(index, Profile()).rank("`describe` a row")
+    hits = [index.item(number).id for number in ranking.channels["direct_hits"].items]
+    index.close()
+    assert hits == ["app/migrations/operations.py::describe"]
+
+
 def test_the_title_of_a_task_says_whether_it_is_about_tests_and_counts_twice() -> None:
     reading = parse_task("Encode rows\n\nTests were added for the table.", Profile())
     assert not reading.about_tests

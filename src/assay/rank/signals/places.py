@@ -117,13 +117,26 @@ def _project_targets(query: QueryContext) -> list[int]:
 
 
 def _named(query: QueryContext) -> list[int]:
-    """Return items the task calls by a rare name, after the targets of surely matching project classes."""
+    """Return items the task calls by a rare name, after the targets of surely matching project classes.
+
+    Test code counts where no product code has the name, or the task is about tests.
+    """
     resources = query.resources
     numbers = [*_project_targets(query)]
     for name in query.task.keywords.literal:
-        bearers = [row.number for row in islice(resources.names.exact(name), _MAX_BEARERS + 1)]
-        numbers += bearers if len(bearers) <= _MAX_BEARERS else []
+        bearers = [*islice(resources.names.exact(name), _MAX_BEARERS + 1)]  # product code first
+        product = [row for row in bearers if query.task.about_tests or not row.test]
+        numbers += [row.number for row in product or bearers] if len(product or bearers) <= _MAX_BEARERS else []
     return list(dict.fromkeys(numbers))
+
+
+def _shares(query: QueryContext) -> dict[int, float]:
+    """Return the share of the gain of each direct hit, falling with rank; test code that is only named is lowered."""
+    full = {*places_of(query)}
+    return {
+        number: K / (K + rank) * (1.0 if number in full or query.task.about_tests else query.items.tests[number])
+        for rank, number in enumerate(query.evidence(CANDIDATES))
+    }
 
 
 def _channel(query: QueryContext, ranking: Ranking) -> dict[str, Channel]:
@@ -140,7 +153,7 @@ def _gain(query: QueryContext, ranking: Ranking) -> Floats | None:
         return None
     gain = query.profile.direct_hits * (float(ranking.direct.max()) or 1.0)
     gains = {entry.number: entry.weight * gain * K / (K + rank) for rank, entry in enumerate(vocabulary)}
-    gains |= {number: gain * K / (K + rank) for rank, number in enumerate(hits)}
+    gains |= {number: gain * share for number, share in _shares(query).items()}
     return query.items.by_symbol(gains)
 
 
@@ -156,9 +169,7 @@ def _boost(query: QueryContext, ranking: Ranking) -> Floats | None:
             entry.number: _VOCABULARY * profile.direct_hits * entry.weight * K / (K + rank)
             for rank, entry in enumerate(query.learned.vocabulary)
         }
-        boosts |= {
-            number: profile.direct_hits * K / (K + rank) for rank, number in enumerate(query.evidence(CANDIDATES))
-        }
+        boosts |= {number: profile.direct_hits * share for number, share in _shares(query).items()}
     boosts |= {number: _FIRST * K / (K + rank) for rank, number in enumerate(first)}
     return query.items.by_symbol(boosts) if boosts else None
 
