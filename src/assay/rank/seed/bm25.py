@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -52,6 +51,8 @@ class Columns:
 @cache
 def clusters() -> tuple[tuple[str, ...], ...]:
     """Load the clusters of related words from thesaurus.toml."""
+    import tomllib  # here, because `assay why` reads this module for every profile
+
     table = tomllib.loads(resources.files(__package__).joinpath("thesaurus.toml").read_text("utf-8"))
     return tuple(tuple(line.split()) for line in table["clusters"])
 
