@@ -21,7 +21,7 @@ from assay.evaluate.golden import load
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import MATCHERS
 from assay.evaluate.metrics import parse
-from assay.rank.engine import Engine
+from assay.rank.engine import Engine, open_engine
 from assay.rank.profile import PROFILES, Profile
 from assay.store.index import Index
 from assay.store.layout import Home
@@ -50,20 +50,10 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "order of the first ten": {"reorder": 0.0},
     "places and literal names": {"direct_hits": 0.0, "place": 0.0},
 }
-BOTH = {"names": 1.0, "classes": 0.5, "lexical": 1.0}
 # what the default leaves out
 EXTRAS: dict[str, dict[str, Any]] = {
-    "thesaurus (0.1)": {"thesaurus": 0.1},
-    "phrases (0.2)": {"phrase": 0.2},
-    "BM25F as a channel": {"channels": BOTH},
-    "noise filter": {"noise": True},
     "touched symbols (0.3)": {"touched": 0.3},
-    "seeds by fusion, with implementors": {"seeding": "fusion", "implementors": True, "channels": BOTH},
-    "… and focused": {"seeding": "fusion", "implementors": True, "focused": True, "channels": BOTH},
-    "… and path seeds": {"seeding": "fusion", "implementors": True, "path_seeds": 0.3, "channels": BOTH},
-    "… types first": {"seeding": "fusion", "implementors": True, "dense": 1, "channels": BOTH},
-    "composite score of seed 003": {"scoring": "composite"},
-}  # fmt: skip
+}
 
 
 class Tasks:
@@ -82,7 +72,7 @@ class Tasks:
         return [float(parse(measure).values(judged[matcher]).mean()) for measure, matcher in MEASURES]
 
     def _responses(self, profile: Profile) -> Iterator[Response]:
-        engines = {name: Engine(index, profile) for name, index in self._indexes.items()}
+        engines = {name: open_engine(index, profile) for name, index in self._indexes.items()}
         for query in self._queries:
             yield Response(hits=tuple(self._hits(engines[query.repository], query)))
 
@@ -94,7 +84,9 @@ class Tasks:
 def variations() -> Iterator[tuple[str, str, Profile]]:
     """Table, row and profile of everything that is measured."""
     whole, bare = PROFILES["hand-tuned"], PROFILES["lexical"]
-    yield from (("profiles", f"`{name}`", profile) for name, profile in PROFILES.items())
+    for name, profile in PROFILES.items():
+        if not profile.ranker or profile.ranker_model == "commits":  # the other model was trained on these tasks
+            yield "profiles", f"`{name}`", profile
     for name, off in MECHANISMS.items():
         yield "off", name, dataclasses.replace(whole, **off)
     for name, off in MECHANISMS.items():

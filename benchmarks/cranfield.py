@@ -24,7 +24,7 @@ from assay.api import Repository
 from assay.config.configuration import SearchSettings
 from assay.evaluate.metrics import evaluate
 from assay.evaluate.statistics import paired
-from assay.rank.signals.fusion import Channel, fuse
+from assay.rank.signals.fusion import Channel, fused_scores
 from assay.search.search import question_terms
 from assay.search.service import prepare
 from assay.text.terms import terms
@@ -88,8 +88,9 @@ def by_ranks(*runs: Run) -> Run:
     for question in runs[0]:
         names = sorted(set().union(*(run[question] for run in runs)))
         places = {name: place for place, name in enumerate(names)}
-        fused = fuse({str(n): Channel(1.0, [places[d] for d in run[question]]) for n, run in enumerate(runs)}, DEPTH)
-        out[question] = {names[number]: score for number, score in fused}
+        channels = {str(n): Channel(1.0, [places[d] for d in run[question]]) for n, run in enumerate(runs)}
+        fused = sorted(fused_scores(channels).items(), key=lambda item: (-item[1], item[0]))
+        out[question] = {names[number]: score for number, score in fused[:DEPTH]}
     return out
 
 

@@ -25,7 +25,7 @@ from assay.core.items import Item
 from assay.evaluate.golden import load
 from assay.evaluate.matching import MATCHERS
 from assay.evaluate.statistics import paired
-from assay.rank.engine import Engine
+from assay.rank.engine import open_engine
 
 MEASURES = ("P@10", "R@10", "RR@10", "pack recall")
 BUDGET = 2000  # tokens of a pack
@@ -38,7 +38,7 @@ Figures = dict[str, NDArray[np.float64]]  # by measure: a value per task
 def scored(corpus: Corpus, profile: str) -> Figures:
     """Return the figures of every task of a repository under a profile."""
     repository = corpus.repository
-    engine = Engine(repository.index, repository.configuration.profile(profile))
+    engine = open_engine(repository.index, repository.configuration.profile(profile))
     rows = []
     for task in corpus.tasks:
         best = engine.rank(task.text).best(10)

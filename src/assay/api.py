@@ -352,11 +352,11 @@ class Repository:
 
     def engine(self, profile: str | None = None) -> Engine:
         """Return the ranking engine of a profile, created once."""
-        from assay.rank.engine import Engine
+        from assay.rank.engine import open_engine
 
         chosen = self.configuration.profile(profile)
         if chosen.name not in self._engines:
-            self._engines[chosen.name] = Engine(self.index, chosen, self.configuration.classes)
+            self._engines[chosen.name] = open_engine(self.index, chosen, self.configuration.classes)
         return self._engines[chosen.name]
 
     # passages

@@ -101,7 +101,7 @@ def _try_laws(seed: int, seconds: float, tally: Tally) -> None:
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:
             print(f"laws: stopped after {seconds:,.0f} s", flush=True)
-            process.send_signal(signal.SIGINT)  # pytest then prints what failed so far
+            os.killpg(process.pid, signal.SIGINT)  # pytest then prints what failed so far
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_TO_SUMMARISE)
             with contextlib.suppress(ProcessLookupError):

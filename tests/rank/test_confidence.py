@@ -25,7 +25,7 @@ from assay.rank.confidence import (
     unseen_words,
     weights,
 )
-from assay.rank.engine import Engine
+from assay.rank.engine import Engine, open_engine
 from assay.rank.profile import PROFILES, Profile
 from assay.rank.query import suggest_names
 from assay.store.index import Index
@@ -76,7 +76,7 @@ def index(shop: Repository) -> Iterator[Index]:
 
 
 def _chance(index: Index, task: str, profile: Profile = DEFAULT) -> float | None:
-    return confidence(Engine(index, profile).rank(task), profile)
+    return confidence(open_engine(index, profile).rank(task), profile)
 
 
 def _context(shop: Repository, *arguments: str) -> Done:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assay import open as assay_open
 from assay.core.items import EDGE_TYPES, PROVENANCES
-from assay.rank.engine import Engine
+from assay.rank.engine import Engine, open_engine
 from assay.rank.graph import Graph
 from assay.rank.profile import PROFILES, Profile, with_settings
 from assay.rank.query import query_terms
@@ -216,7 +216,7 @@ def test_a_weight_of_0_switches_the_walk_hits_and_sharing_off(shop: Repository) 
 
 def test_the_walk_ends_only_at_what_can_be_retrieved(shop: Repository) -> None:
     index = shop.open()
-    visits = Engine(index, PROFILES["seed"]).rank("total price").walk.visits
+    visits = open_engine(index, PROFILES["seed"]).rank("total price").walk.visits
     reached = index.numbered(np.flatnonzero(visits).tolist())
     assert {item.kind for item in reached.values()} >= {"function", "method"}
     assert "file" not in {item.kind for item in reached.values()}

@@ -1,4 +1,4 @@
-"""Phrases that stand for concepts, limits on their expansion, and related words."""
+"""Phrases that stand for concepts, and limits on their expansion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from assay.rank.signals.classes import (
     user_classes,
 )
 from assay.rank.symbols import NameTable
-from assay.rank.vocabulary import PER_WORD, clusters, expand
 from assay.store.catalogue import Catalogue, FileRow, SymbolRow
 
 IMPACT = EquivalenceClass(
@@ -177,28 +176,3 @@ def test_any_text_can_be_matched(text: str) -> None:
     for match in matches(text, curated(), ["python", "go"]):
         assert match.phrases
         assert set(match.phrases) <= set(match.equivalence.phrases)
-
-
-def test_a_word_brings_its_relatives() -> None:
-    assert {"subscriber", "listener", "handler"} <= set(expand(["consumer"])["consumer"])
-    assert expand(["Routes"])["routes"] == expand(["route"])["route"]
-    assert expand(["zebra", ""]) == {}
-
-
-def test_words_of_the_task_are_not_brought_again() -> None:
-    assert "listener" not in expand(["consumer", "listener"])["consumer"]
-
-
-def test_the_thesaurus_is_well_formed() -> None:
-    assert len(clusters()) >= 80
-    for cluster in clusters():
-        assert len(set(cluster)) == len(cluster) >= 2
-        assert all(word.isalpha() and word.islower() for word in cluster)
-
-
-@given(st.lists(st.sampled_from([word for cluster in clusters() for word in cluster]), max_size=8))
-def test_expansion_is_bounded_and_adds_only_new_words(words: list[str]) -> None:
-    for word, others in expand(words).items():
-        assert word in words
-        assert 0 < len(others) <= PER_WORD
-        assert not set(others) & set(words)

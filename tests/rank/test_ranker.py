@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.rank.engine import Engine
+from assay.rank.engine import Engine, open_engine
 from assay.rank.explain import explain
 from assay.rank.features import FEATURES, matrix
 from assay.rank.profile import PROFILES, Profile
@@ -55,7 +55,7 @@ def test_every_feature_of_every_candidate_is_a_number(shop: Repository) -> None:
 
 def test_features_are_those_that_rankings_of_every_profile_have(shop: Repository) -> None:
     for profile in PROFILES.values():
-        engine = Engine(shop.open(), profile)
+        engine = open_engine(shop.open(), profile)
         assert np.isfinite(matrix(engine.candidates(engine.rank(TASK)), tuple(FEATURES))).all()
 
 

@@ -1,8 +1,7 @@
-"""Ranking steps in isolation: order, HITS, seeds, scoring, path context, channels, reading."""
+"""Ranking steps in isolation: order, HITS, seeds, scoring, channels, reading."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -12,22 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.core.items import Item
 from assay.core.packs import Association, Learned
 from assay.rank import graph as hits
 from assay.rank.arrays import Floats, highest, share_of_best
-from assay.rank.engine import Engine
+from assay.rank.engine import Engine, open_engine
 from assay.rank.profile import PROFILES, Profile
 from assay.rank.query import parse_task
 from assay.rank.ranking import Ranking, WalkResult
 from assay.rank.signals import walk as seeds
 from assay.rank.signals.classes import EquivalenceClass
-from assay.rank.signals.places import path_context, path_terms
 from assay.rank.signals.signal import Stage
 from assay.rank.signals.table import BY_STAGE
 from assay.text.tokens import LONGEST_TASK
 from support.command import assay
 from support.repository import Repository
+from support.sample_code import OPERATIONS, STORE
 
 # -- order -------------------------------------------------------------------------------------------------------------
 
@@ -81,38 +79,15 @@ def test_a_better_item_is_a_likelier_start_by_its_square() -> None:
     assert seeds.from_scores(np.array([0, 3.0, 1.0, 2.0]), np.array([1, 3])).tolist() == [0, 9.0, 0, 4.0]
 
 
-def test_seeds_by_rank_weigh_from_1_to_4_tenths() -> None:
-    assert seeds.by_rank([3, 1, 2], 5, 3) == pytest.approx([0, 0.7, 0.4, 1.0, 0])
-    assert seeds.by_rank([3, 1, 2], 5, 1).tolist() == [0, 0, 0, 1.0, 0]
-    assert not seeds.by_rank([], 5, 3).any()
-
-
-def test_types_go_first_and_keep_their_order() -> None:
-    assert seeds.types_first([4, 2, 3, 1], {1: "class", 2: "method", 3: "interface", 4: "function"}) == [3, 1, 4, 2]
-
-
-def test_the_folder_with_most_candidates_goes_first() -> None:
-    folders = np.array([0, 7, 8, 8, 7, 8])
-    assert seeds.largest_folder_first([1, 2, 3, 4, 5], folders) == [2, 3, 5, 1, 4]
-    assert seeds.largest_folder_first([1, 2], folders) == [1, 2]
-    assert seeds.largest_folder_first([], folders) == []
-
-
-@pytest.mark.parametrize(("items", "count"), [(100, 15), (10_000, 20), (39_999, 20), (40_000, 25), (900_000, 25)])
-def test_a_larger_graph_has_more_seeds(items: int, count: int) -> None:
-    assert PROFILES["seed"].seeds(items) == count
-
-
 # -- scoring -----------------------------------------------------------------------------------------------------------
 
 
-def _parts(walk: WalkResult, profile: Profile, confidence: Floats, direct: Floats) -> dict[str, Floats]:
+def _parts(walk: WalkResult, profile: Profile, direct: Floats) -> dict[str, Floats]:
     """The parts of the score that a profile makes of direct scores and a walk."""
     ones = np.ones(len(direct))
     ranking = Ranking("", {}, {}, ones, direct, direct, walk, factors={"kind": ones, "tests": ones})
     query: Any = SimpleNamespace(
         profile=profile,
-        graph=SimpleNamespace(confidence=confidence),
         items=SimpleNamespace(size=len(direct), not_retrieved=[]),
         learned=Learned(),
     )
@@ -121,65 +96,15 @@ def _parts(walk: WalkResult, profile: Profile, confidence: Floats, direct: Float
     return {name: values for name, values in parts.items() if values is not None}
 
 
-def test_the_composite_score_has_the_weights_of_the_specification() -> None:
-    walked = WalkResult(np.array([0.5, 0.25, 0.001]), np.array([1.0, 0, 0]), np.array([0.1, 0, 0]))
-    confidence = np.array([0.9, 0.7, 1.0])
-    with_hits = _parts(walked, Profile(scoring="composite", hits=1.0), confidence, np.zeros(3))
-    assert sum(values[0] for values in with_hits.values()) == pytest.approx(
-        0.35 * 1 + 0.20 * 0.9 + 0.15 * 0.3 + 0.15 * 1 + 0.1
-    )
-    assert sum(values[1] for values in with_hits.values()) == pytest.approx(
-        0.35 * 0.5 + 0.20 * 0.7 + 0.15 * 0.3 + 0.15 / 2
-    )
-    without = _parts(walked, Profile(scoring="composite", hits=0.0), confidence, np.zeros(3))
-    assert sum(values[0] for values in without.values()) == pytest.approx(0.40 + 0.25 * 0.9 + 0.20 * 0.3 + 0.15)
-
-
-def test_what_the_walk_hardly_reached_has_no_composite_score() -> None:
-    walked = WalkResult(np.array([1.0, 0.019]), np.array([1.0, 0]), np.zeros(2))
-    parts = _parts(walked, Profile(scoring="composite", hits=0.0), np.ones(2), np.zeros(2))
-    assert sum(values[1] for values in parts.values()) == 0
-
-
 def test_the_shares_add_up() -> None:
     walked = WalkResult(np.array([0.1, 0.2]), np.array([1.0, 0]), np.array([0.1, -0.1]))
     direct = np.array([4.0, 1.0])
-    parts = _parts(walked, Profile(walk=0.5, hits=1.0, proposed=0), np.ones(2), direct)
+    parts = _parts(walked, Profile(walk=0.5, hits=1.0, proposed=0), direct)
     assert sum(parts.values(), np.zeros(2)).tolist() == pytest.approx([1.0 + 0.25 + 0.1, 0.25 + 0.5 - 0.1])
-    assert set(_parts(walked, Profile(walk=0.5, hits=0.0, proposed=0), np.ones(2), direct)) == {"direct", "walk"}
+    assert set(_parts(walked, Profile(walk=0.5, hits=0.0, proposed=0), direct)) == {"direct", "walk"}
 
 
 # -- a repository to ask -----------------------------------------------------------------------------------------------
-
-OPERATIONS = '''\
-class Operation:
-    """Something that is done to a table."""
-
-    def apply(self, table):
-        return table
-
-
-class Rename(Operation):
-    def apply(self, table):
-        return describe(table)
-
-
-class Lonely:
-    pass
-
-
-def describe(table):
-    return table
-'''
-STORE = """\
-class Store:
-    def save(self, row):
-        return encode(row)
-
-
-def encode(row):
-    return str(row)
-"""
 
 
 @pytest.fixture
@@ -196,32 +121,6 @@ def _symbols(tables: Repository, numbers: list[int]) -> list[str]:
     items = index.numbered(numbers)
     index.close()
     return [items[number].symbol for number in numbers]
-
-
-# -- path context ------------------------------------------------------------------------------------------------------
-
-
-def test_path_terms_are_words_that_may_name_folders() -> None:
-    assert path_terms("Fix the migration of old rows") == ["migration", "rows"]
-
-
-def test_types_under_a_path_that_the_task_speaks_of_are_found_those_with_named_members_first(
-    tables: Repository,
-) -> None:
-    index = tables.open()
-    task = "fix the migration that should apply twice"
-    found = path_context(index, task, parse_task(task, Profile()).keywords)
-    index.close()
-    names = _symbols(tables, found)
-    assert names[:2] == ["Rename", "Operation"]  # both have `apply`; shorter qualified names first
-    assert names.index("Lonely") == 2
-    assert "Store" not in names
-
-
-def test_a_task_that_names_no_path_has_no_context(tables: Repository) -> None:
-    index = tables.open()
-    assert path_context(index, "encode numbers", parse_task("encode numbers", Profile()).keywords) == []
-    index.close()
 
 
 # -- channels ----------------------------------------------------------------------------------------------------------
@@ -284,6 +183,46 @@ def test_a_name_that_few_have_and_the_task_writes_out_comes_first(tables: Reposi
     first = index.item(ranking.best(1)[0]).symbol
     index.close()
     assert first == "encode"
+
+
+@pytest.fixture
+def doctors(tables: Repository) -> Repository:
+    tables.write("app/commands.py", "def table_command(options):\n    return options\n")
+    tables.write("tests/test_store.py", "def doctor(table):\n    return table\n\n\ndef test_it():\n    doctor(1)\n")
+    tables.commit()
+    tables.index()
+    return tables
+
+
+@pytest.mark.parametrize("profile", ["default", "hand-tuned", "change"])
+def test_a_test_helper_that_has_the_name_of_what_is_wanted_is_not_first(doctors: Repository, profile: str) -> None:
+    index = doctors.open()
+    engine = Engine(index, PROFILES[profile])
+    wanted = [found.item.symbol for found in engine.ranked("add a `doctor` command that checks the table options", 9)]
+    of_tests = [found.item.symbol for found in engine.ranked("speed up the tests: `doctor` is slow", 9)]
+    index.close()
+    assert wanted[0] == "table_command"
+    assert of_tests[0] == "doctor"
+
+
+def test_a_place_in_test_code_is_pointed_at_whatever_the_task_is_about(doctors: Repository) -> None:
+    index = doctors.open()
+    trace = 'Traceback (most recent call last):\n  File "tests/test_store.py", line 2, in doctor\nValueError: bad table'
+    first = Engine(index, Profile()).ranked(trace, 1)[0].item.symbol
+    index.close()
+    assert first == "doctor"
+
+
+def test_test_code_does_not_crowd_out_what_it_shares_a_name_with(doctors: Repository) -> None:
+    copies = "".join(f"class Case{n}:\n    def describe(self):\n        return {n}\n\n\n" for n in range(6))
+    doctors.write("tests/test_copies.py", copies)
+    doctors.commit()
+    doctors.index()
+    index = doctors.open()
+    ranking = Engine(index, Profile()).rank("`describe` a row")
+    hits = [index.item(number).id for number in ranking.channels["direct_hits"].items]
+    index.close()
+    assert hits == ["app/migrations/operations.py::describe"]
 
 
 def test_the_title_of_a_task_says_whether_it_is_about_tests_and_counts_twice() -> None:
@@ -363,45 +302,23 @@ def test_a_session_remembers_what_it_was_given(tables: Repository) -> None:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_task_is_read_with_its_relatives_only_where_they_count() -> None:
-    assert parse_task("a consumer of messages", Profile()).related == {}
-    related = parse_task("a consumer of messages", dataclasses.replace(Profile(), thesaurus=0.5)).related
-    assert related["subscrib"] == 0.5
-    assert "consum" not in related
-
-
 def test_only_the_beginning_of_a_pasted_log_is_read() -> None:
     reading = parse_task("encode " + "x" * LONGEST_TASK + " describe", Profile())
     assert "encod" in reading.terms
     assert "describ" not in reading.terms
 
 
-# -- the seed's settings -----------------------------------------------------------------------------------------------
+# -- profiles ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", list(PROFILES))
 def test_every_profile_answers_and_repeats_exactly(tables: Repository, name: str) -> None:
     index = tables.open()
-    rankings = [Engine(index, PROFILES[name]).rank("apply the rename operation to a table") for _ in range(2)]
+    rankings = [open_engine(index, PROFILES[name]).rank("apply the rename operation to a table") for _ in range(2)]
     found = _symbols(tables, rankings[0].best(3))
     index.close()
     assert found[0].startswith("Rename") or found[0].startswith("Operation")
     assert rankings[0].scores.tobytes() == rankings[1].scores.tobytes()
-
-
-def test_noise_is_left_out_and_says_so(tables: Repository) -> None:
-    tables.write("app/fake.py", "class FakeStore:\n    def save(self, row):\n        return row\n")
-    tables.commit()
-    tables.index()
-    index = tables.open()
-    ranking = Engine(index, dataclasses.replace(Profile(), noise=True)).rank("fake store save row")
-    dropped = {index.item(number).symbol for number in ranking.noise}
-    kept = [index.item(number).symbol for number in ranking.best(20)]
-    noisy = Engine(index, Profile()).ranked("fake store save row", 3)
-    index.close()
-    assert {"FakeStore", "FakeStore.save"} <= dropped
-    assert dropped.isdisjoint(kept)
-    assert noisy[0].item.symbol.startswith("FakeStore")
 
 
 def test_one_overload_stands_for_all(repository: Repository) -> None:
@@ -422,18 +339,3 @@ def test_one_overload_stands_for_all(repository: Repository) -> None:
     index.close()
     assert len(set(found)) == 3
     assert len(set(flooded)) < 3
-
-
-def test_implementors_of_an_interface_are_seeds(repository: Repository) -> None:
-    repository.write("Shape.java", "public interface Shape { double area(); }\n")
-    repository.write("Disc.java", "public class Disc implements Shape { public double area() { return 3; } }\n")
-    repository.commit()
-    repository.index()
-    index = repository.open()
-    [shape] = index.items("s.symbol = 'Shape'")
-    [disc] = index.items("s.symbol = 'Disc'")
-    engine = Engine(index, PROFILES["seed"])
-    assert disc.number in engine.graph.sources(np.array([shape.number]), "implements").tolist()
-    found: list[Item] = [ranked.item for ranked in engine.ranked("the `Shape`", 5)]
-    index.close()
-    assert "Disc" in [item.symbol for item in found]

@@ -38,11 +38,8 @@ OTHER: dict[str, Any] = {
     "field_weights": (1.0, 1.0, 1.0, 1.0, 5.0, 3.0, 3.0),
     "field_lengths": (1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0),
     "kind_weights": {"function": 0.1, "class": 2.0},
-    "channels": {"names": 1.0, "lexical": 3.0},
-    "seeding": "fusion",
-    "seed_counts": ((0, 2),),
+    "channels": {"names": 1.0, "clauses": 3.0},
     "edge_weights": {"contains": 1.0},
-    "scoring": "composite",
     "ranker_model": "commits",
 }
 
@@ -82,7 +79,7 @@ def test_tuning_features_and_channels_follow_from_the_table() -> None:
     assert set(TUNED) <= {setting for signal in SIGNALS for setting in signal.weights}
     assert all(value not in values for value, values in ((SETTINGS[setting], TUNED[setting]) for setting in TUNED))
     assert HISTORY_SETTINGS == ("channels.history", "history", "touched", "recency")
-    assert channel_names() == ["names", "lexical", "classes", "central", "clauses", "history", "documents"]
+    assert channel_names() == ["names", "classes", "central", "clauses", "history", "documents"]
     assert {signal.name for signal in SIGNALS if signal.is_feature} <= set(FEATURES)
 
 
@@ -97,7 +94,7 @@ def _arrays(ranking: Ranking) -> dict[str, bytes]:
     return {name: values.tobytes() for name, values in flatten(stages).items()}
 
 
-@pytest.mark.parametrize("base", ["default", "seed"])
+@pytest.mark.parametrize("base", ["default", "hand-tuned"])
 def test_shared_evidence_gives_the_ranking_of_a_fresh_engine_whatever_setting_is_changed(
     shop: Repository, base: str
 ) -> None:

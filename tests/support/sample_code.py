@@ -19,3 +19,33 @@ def discounted(amount):
 def invoice(basket):
     return basket.total_price()
 '''
+
+OPERATIONS = '''\
+class Operation:
+    """Something that is done to a table."""
+
+    def apply(self, table):
+        return table
+
+
+class Rename(Operation):
+    def apply(self, table):
+        return describe(table)
+
+
+class Lonely:
+    pass
+
+
+def describe(table):
+    return table
+'''
+STORE = """\
+class Store:
+    def save(self, row):
+        return encode(row)
+
+
+def encode(row):
+    return str(row)
+"""

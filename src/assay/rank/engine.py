@@ -17,8 +17,7 @@ from assay.rank.arrays import multiplied, sum_arrays
 from assay.rank.candidates import Candidates
 from assay.rank.context import QueryContext, Resources
 from assay.rank.graph import Graph
-from assay.rank.noise import noise_reasons
-from assay.rank.profile import Profile
+from assay.rank.profile import SEED, Profile
 from assay.rank.query import parse_task
 from assay.rank.ranking import Ranking
 from assay.rank.signals.classes import EquivalenceClass
@@ -29,7 +28,14 @@ from assay.rank.signals.table import BY_STAGE, can_share_evidence
 from assay.rank.signals.walk import walk
 from assay.store.index import Index
 
-_CHECKED = 100  # top items that are checked for noise: more than any caller requests
+
+def open_engine(index: Index, profile: Profile, classes: Sequence[EquivalenceClass] = ()) -> Engine:
+    """Return the engine of a profile."""
+    if profile.name == SEED:
+        from assay.rank.seed.replay import SeedEngine
+
+        return SeedEngine(index, classes)
+    return Engine(index, profile, classes)
 
 
 class Engine:
@@ -66,7 +72,6 @@ class Engine:
         """Parse a task and match its terms. Engines of varied profiles may score the result, too."""
         parsed = parse_task(task, self.profile)
         lexical = Lexical(self.resources.term_weights, parsed.terms)
-        lexical.add_related(parsed.related)
         return QueryContext(self.profile, self.resources, parsed, lexical, learned)
 
     def score(self, query: QueryContext) -> Ranking:
@@ -96,7 +101,6 @@ class Engine:
             ranking.multipliers[name] = multiplier
             ranking.scores *= multiplier
         self._boost(query, ranking)
-        self._drop_noise(query, ranking)
         return ranking
 
     def _boost(self, query: QueryContext, ranking: Ranking) -> None:
@@ -123,12 +127,6 @@ class Engine:
         if not can_share_evidence(query.profile, self.profile):
             return self.read(query.task.task, query.learned)
         return dataclasses.replace(query, profile=self.profile, resources=self.resources)
-
-    def _drop_noise(self, query: QueryContext, ranking: Ranking) -> None:
-        if self.profile.noise:
-            best = self.index.numbered(ranking.best(_CHECKED))
-            ranking.noise |= noise_reasons(best, query.task.about_tests)
-            ranking.scores[list(ranking.noise)] = 0
 
     def candidates(self, ranking: Ranking) -> Candidates:
         """Return the candidates of a ranking that the learned ranker orders."""

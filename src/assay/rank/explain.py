@@ -12,18 +12,23 @@ import numpy as np
 
 from assay.core.items import Item
 from assay.rank.arrays import Floats, sum_arrays
+from assay.rank.context import QueryContext
 from assay.rank.engine import Engine
-from assay.rank.query import ParsedTask, parse_task
 from assay.rank.ranking import Ranking
+from assay.rank.seed import replay
+from assay.rank.seed.specification import COLUMNS
 from assay.rank.signals.classes import EquivalenceHit, class_hits
 from assay.rank.signals.names import names
 from assay.rank.signals.places import project_hits
 from assay.rank.signals.signal import COMPONENTS, Stage
-from assay.rank.signals.table import BY_STAGE
+from assay.rank.signals.table import SIGNALS
 from assay.store.links.traces import summary
-from assay.store.postings import FIELDS
 
 _SHOWN_EDGES = 5  # incoming edges of the graph walk that are shown
+_FIELDS = tuple(COLUMNS)  # those of the postings, then that of the replay
+_SIGNALS = {
+    stage: {signal.name: signal for signal in (*replay.SIGNALS, *SIGNALS) if signal.stage is stage} for stage in Stage
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +86,20 @@ class Explanation:
 
 def explain(engine: Engine, ranking: Ranking, items: Iterable[Item], k: int) -> list[Explanation]:
     """Explain the ranks of items; items outside the first `k` get the step that lost them."""
-    reading, learned = parse_task(ranking.task, engine.profile), _ranker_contributions(engine, ranking)
-    matched = _channel_matches(engine, ranking)
-    return [_explain_item(engine, ranking, reading, matched, learned.get(item.number, {}), item, k) for item in items]
+    query, learned = engine.read(ranking.task), _ranker_contributions(engine, ranking)
+    matched, weights = _channel_matches(query, ranking), query.lexical.weights
+    return [_explain_item(engine, ranking, weights, matched, learned.get(item.number, {}), item, k) for item in items]
 
 
-def _channel_matches(engine: Engine, ranking: Ranking) -> dict[str, dict[int, str]]:
+def _channel_matches(query: QueryContext, ranking: Ranking) -> dict[str, dict[int, str]]:
     """Return what matched, by channel and item: `prefix "cookie"`, `class PERSISTENCE by "keep things"`."""
-    query, matched = engine.read(ranking.task), dict[str, dict[int, str]]()
+    matched: dict[str, dict[int, str]] = {}
     if "names" in ranking.channels:
-        hits = names(engine.resources.names, query.task.keywords)
+        hits = names(query.resources.names, query.task.keywords)
         matched["names"] = {hit.number: f'{hit.tier} "{hit.keyword}"' for hit in hits}
     if "classes" in ranking.channels:
-        matched["classes"] = _classes_and_phrases(class_hits(query))
+        primary = (ranking.channels[name].items for name in ("names", "lexical") if name in ranking.channels)
+        matched["classes"] = _classes_and_phrases(class_hits(query, *primary))
     if "direct_hits" in ranking.channels:
         matched["direct_hits"] = _classes_and_phrases(project_hits(query))
     return matched
@@ -106,7 +112,7 @@ def _classes_and_phrases(hits: Iterable[EquivalenceHit]) -> dict[int, str]:
 def _explain_item(
     engine: Engine,
     ranking: Ranking,
-    reading: ParsedTask,
+    weights: Mapping[str, float],
     matched: Mapping[str, Mapping[int, str]],
     learned: dict[str, float],
     item: Item,
@@ -122,7 +128,7 @@ def _explain_item(
         rank=rank,
         score=score,
         best=float(ranking.scores.max(initial=0.0)),
-        words=_matched_terms(engine, reading, number),
+        words=_matched_terms(engine, weights, number),
         channels={
             name: list(channel.items).index(number) + 1
             for name, channel in ranking.channels.items()
@@ -147,13 +153,13 @@ def _at(number: int, values_by_signal: Mapping[str, Floats]) -> dict[str, float]
     return {name: float(values[number]) for name, values in values_by_signal.items()}
 
 
-def _matched_terms(engine: Engine, reading: ParsedTask, number: int) -> list[TermMatch]:
+def _matched_terms(engine: Engine, weights: Mapping[str, float], number: int) -> list[TermMatch]:
     """Return the query terms and expansion terms that the item contains, highest score first."""
     matches = []
-    for term, weight in {**reading.terms, **reading.related}.items():
+    for term, weight in weights.items():
         rarity, score, counts = engine.resources.term_weights.explain(term, number)
         if score:
-            fields = {FIELDS[field]: int(count) for field, count in enumerate(counts) if count}
+            fields = {_FIELDS[field]: int(count) for field, count in enumerate(counts) if count}
             matches.append(TermMatch(term, rarity, weight * score, fields))
     return sorted(matches, key=lambda word: (-word.score, word.term))
 
@@ -243,11 +249,11 @@ def _multiplications(stage: Stage, values: Mapping[str, float], without: str = "
     for name, value in values.items():
         if name != without and abs(value - 1) >= _NEUTRAL:
             count = f" ({uses:,} uses)" if name == "authority" else ""
-            yield Step("×", value, f"{name}: {BY_STAGE[stage][name].meaning}{count}")
+            yield Step("×", value, f"{name}: {_SIGNALS[stage][name].meaning}{count}")
 
 
 def _additions(stages: Iterable[Stage], values: Mapping[str, float]) -> Iterator[Step]:
-    meanings = {name: signal.meaning for stage in stages for name, signal in BY_STAGE[stage].items()}
+    meanings = {name: signal.meaning for stage in stages for name, signal in _SIGNALS[stage].items()}
     for name, value in values.items():
         if value:
             yield Step("+", value, f"{name.replace('_', ' ')}: {meanings[name]}")
@@ -320,7 +326,7 @@ def contributions(explanation: Explanation) -> dict[str, float]:
     boosts = {name: value / explanation.scale for name, value in explanation.boosts.items()}
     amounts = _scale_to(_amounts(explanation), explanation.score - sum(boosts.values()))
     for name, value in boosts.items():
-        component = BY_STAGE[Stage.BOOST][name].component
+        component = _SIGNALS[Stage.BOOST][name].component
         amounts[component] = amounts.get(component, 0.0) + value
     return _scale_to(amounts, explanation.score)
 
@@ -332,7 +338,7 @@ def _amounts(explanation: Explanation) -> dict[str, float]:
     amounts = dict.fromkeys(COMPONENTS, 0.0)
     for name, value in explanation.parts.items():
         if name != "direct":
-            amounts[BY_STAGE[Stage.PART][name].component] += value
+            amounts[_SIGNALS[Stage.PART][name].component] += value
     direct = _direct_amounts(explanation)
     direct_total = sum(direct.values())
     for component, value in direct.items():
@@ -366,8 +372,8 @@ def _direct_amounts(explanation: Explanation) -> dict[str, float]:
     total_gain = base * (math.exp(sum(gains.values())) - 1)
     amounts = dict.fromkeys(COMPONENTS, 0.0) | {"words": base}
     for name, gain in gains.items():
-        amounts[BY_STAGE[Stage.FACTOR][name].component] += total_gain * gain / sum(gains.values())
+        amounts[_SIGNALS[Stage.FACTOR][name].component] += total_gain * gain / sum(gains.values())
     for name, value in explanation.additions.items():
-        signal = BY_STAGE[Stage.ADDITION].get(name) or BY_STAGE[Stage.PROPAGATION][name]
+        signal = _SIGNALS[Stage.ADDITION].get(name) or _SIGNALS[Stage.PROPAGATION][name]
         amounts[signal.component] += value
     return amounts

@@ -9,14 +9,16 @@ from typing import Any
 
 from assay.core.items import EDGE_TYPES, KINDS
 from assay.errors import AssayError
+from assay.rank.seed.specification import SETTINGS
 from assay.text.suggest import require_name
 
 # Walk weights of edge types, forwards (seed 003); backwards half of that unless listed.
 EDGE_WEIGHTS = {
-    "calls": 1.0, "implements": 0.8, "overrides": 0.8, "contains": 0.8, "handles_route": 0.7, "extends": 0.7, "tests": 0.6,
-    "accesses_field": 0.6, "imports": 0.5, "type_hint_of": 0.5, "co_tested_with": 0.5, "executes_process": 0.5, "references": 0.4,
-    "throws": 0.4, "reads_env": 0.4, "decorates": 0.3, "inherits": 0.3, "similar_to": 0.15,
+    "calls": 1.0, "implements": 0.8, "overrides": 0.8, "contains": 0.8, "extends": 0.7, "tests": 0.6, "accesses_field": 0.6,
+    "imports": 0.5, "type_hint_of": 0.5, "co_tested_with": 0.5, "references": 0.4, "throws": 0.4, "decorates": 0.3, "inherits": 0.3,
+    "similar_to": 0.15,
 }  # fmt: skip
+WALKED = (*EDGE_WEIGHTS, "implements_rpc", "consumes_rpc")  # edges between two items: the only ones that can be walked
 BACKWARDS = {"contains": 0.6, "tests": 0.5}
 _BACKWARDS_SHARE = 0.5
 
@@ -24,7 +26,7 @@ _BACKWARDS_SHARE = 0.5
 _FUSED = {"names": 1.0, "classes": 0.5}
 CHANNELS = _FUSED | {"central": 0.01, "clauses": 0.01, "history": 0.01, "documents": 0.01}
 
-DEFAULT, CHANGE = "default", "change"  # names of profiles
+DEFAULT, CHANGE, SEED = "default", "change", "seed"  # names of profiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,9 @@ class Profile:
     saturation: float = 1.2
     repeats: int = 3  # maximum query term frequency
     clause_decay: float = 0.8  # weight of a clause's terms relative to the clause before it
-    thesaurus: float = 0.0  # weight of an expansion term, the task's own terms being 1
     # factors of the lexical score
     coverage: float = 0.7  # share of the task's terms found, by rarity
     name_precision: float = 0.3  # share of the name's terms in the task
-    phrase: float = 0.0  # adjacent words of the task in the name
     authority: float = 0.7  # log in-degree of calls and references
     history: float = 0.35  # commits with matching messages touched its file
     touched: float = 0.1  # commits with matching messages touched the symbol itself
@@ -66,16 +66,8 @@ class Profile:
     # containers and members
     container_share: float = 0.4  # of its best members' scores, halved from one to the next
     member_share: float = 0.5  # of its container's score, divided among many members
-    # seeds of the walk
-    seeding: str = "scores"  # or "fusion"
-    seed_counts: tuple[tuple[int, int], ...] = ((0, 40),)  # (minimum number of items, number of seeds)
-    implementors: bool = False  # add implementors of the interfaces among the seeds
-    dense: int = 0  # number of items from which types precede functions among the seeds; 0 = never
-    focused: bool = False  # candidates of the largest folder first
-    # filter build output, minified code and test doubles; off, as `build/` and `Mock` are product code somewhere
-    noise: bool = False
-    path_seeds: float = 0.0  # seed weight of types under paths the task mentions
     # the walk
+    seeds: int = 40  # best items by score, where it starts
     walk: float = 2.0  # weight in the final score, the direct score's being 1
     restart: float = 0.2
     steps: int = 15
@@ -87,28 +79,23 @@ class Profile:
     overload: float = 0.25  # factor for each further overload of a symbol; 1 = no penalty
     namesake: float = 0.5  # … and for each further symbol of the same qualified name in another file
     reorder: float = 2.0  # top-10 reorder by direct evidence, unless the ranker is on
-    scoring: str = "shares"  # or "composite"
     ranker: float = 1.0  # weight of the learned ranker: 1 = alone
     ranker_model: str = "tasks"  # or "commits"
+
+    @property
+    def scoring(self) -> str:
+        """Name of the formula of the score."""
+        return "composite" if self.name == SEED else "shares"
 
     def backwards(self, edge: str) -> float:
         """Return the walk weight of an edge type followed backwards."""
         return BACKWARDS.get(edge, self.edge_weights.get(edge, 0.0) * _BACKWARDS_SHARE)
 
-    def seeds(self, items: int) -> int:
-        """Return the number of walk seeds for an index of that many items."""
-        return max((least, count) for least, count in self.seed_counts if least <= items)[1]
 
-
-# the specification's settings as written; docs/retrieval.md says where the two differ
-_SEED = Profile(
-    "seed",
-    field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), repeats=1, clause_decay=1, thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5,
-    authority=0, history=0, touched=0, documents=0, place=0, test_weight=0.3, kind_weights={},
-    channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, proposed=0, direct_hits=0,
-    container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
-    dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, tool_edges=0.3, hits=1.0, folder=0, overload=1, namesake=1, reorder=0,
-    scoring="composite", ranker=0,
+_LEXICAL = Profile(
+    "lexical", clause_decay=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
+    channels={}, fusion=0, proposed=0, direct_hits=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1,
+    namesake=1, reorder=0, ranker=0,
 )  # fmt: skip
 
 PROFILES = {
@@ -121,13 +108,9 @@ PROFILES = {
         Profile("hand-tuned", ranker=0, channels=_FUSED, proposed=0),
         # what a change is likely to touch, learned from public commits; the others rank what is relevant
         Profile(CHANGE, ranker_model="commits", channels=_FUSED, proposed=0),
-        Profile(
-            "lexical", clause_decay=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
-            channels={}, fusion=0, proposed=0,
-            direct_hits=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, reorder=0,
-            ranker=0,
-        ),
-        _SEED,
+        _LEXICAL,
+        # the replay of seed 003: nothing of the live engine is on
+        dataclasses.replace(_LEXICAL, name=SEED, **SETTINGS),
     )
 }  # fmt: skip
 
@@ -139,12 +122,10 @@ _MAX_VALUE = 1e9  # beyond it sums lose precision
 # allowed keys of weight tables
 _WEIGHT_KEYS: Mapping[str, Callable[[], Collection[str]]] = {
     "kind_weights": lambda: KINDS,
-    "edge_weights": lambda: EDGE_TYPES,
+    "edge_weights": lambda: WALKED,
     "channels": lambda: _channel_names(),
 }
 _CHOICES: Mapping[str, Collection[str]] = {
-    "seeding": ("scores", "fusion"),
-    "scoring": ("shares", "composite"),
     "ranker_model": ("tasks", "commits"),
 }
 # shares: above 1 the formulas turn negative or never converge
@@ -164,6 +145,9 @@ def from_table(name: str, table: object, origin: str) -> Profile:
 
 def with_settings(base: Profile, name: str, table: Mapping[str, Any], where: str) -> Profile:
     """Return a copy of a profile with some settings changed, under another name."""
+    if base.name == SEED and (table or name != SEED):
+        others = ", ".join(other for other in PROFILES if other != SEED)
+        raise AssayError(f"{where}: 'seed' replays a specification and has no settings; base yours on {others}")
     # the default profile has the type of each setting: a base may have an int where a float is allowed
     settings = settings_of(Profile())
     values = {
@@ -203,22 +187,19 @@ def nested(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_setting(where: str, value: Any, expected: Any, key: str) -> Any:
     """Return the value in the setting's type; raise AssayError naming the expected type."""
+    if key == "edge_weights" and isinstance(value, Mapping):
+        for name in [name for name in value if name in EDGE_TYPES and name not in WALKED]:
+            raise AssayError(f"{where}.{name} would do nothing: the walk only follows {', '.join(WALKED)}")
     if isinstance(expected, Mapping):
         return _check_weights(where, value, _WEIGHT_KEYS[key]())
     if key in _CHOICES:
         return require_name(key, value, _CHOICES[key], where)
-    if key == "seed_counts":
-        return _check_seed_counts(where, value)
     if isinstance(expected, tuple):
         if not isinstance(value, list) or len(value) != len(expected):
             raise AssayError(f"{where} must be a list of {len(expected)} numbers, not {value!r}")
         return tuple(
             _check_number(where, element, default, key) for element, default in zip(value, expected, strict=True)
         )
-    if isinstance(expected, bool):
-        if not isinstance(value, bool):
-            raise AssayError(f"{where} must be true or false, not {value!r}")
-        return value
     return _check_number(where, value, expected, key)
 
 
@@ -236,19 +217,6 @@ def _check_weights(where: str, value: Any, names: Collection[str]) -> dict[str, 
         require_name("weight", name, names, where): _check_number(f"{where}.{name}", weight, 1.0, "")
         for name, weight in value.items()
     }
-
-
-def _check_seed_counts(where: str, value: Any) -> tuple[tuple[int, int], ...]:
-    """Return pairs such as [[0, 15], [10000, 20]]: (minimum number of items, seeds), the first from 0."""
-    pairs = value if isinstance(value, list) else []
-    if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise AssayError(f"{where} must be a list of pairs such as [[0, 40]], not {value!r}")
-    steps = tuple(
-        (int(_check_number(where, least, 0, "")), int(_check_number(where, count, 0, ""))) for least, count in pairs
-    )
-    if steps[0][0] != 0:
-        raise AssayError(f"{where} must start from 0 items, not {steps[0][0]}")
-    return steps
 
 
 def _check_number(where: str, value: Any, expected: float, key: str) -> float:

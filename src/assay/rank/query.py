@@ -265,17 +265,6 @@ def _content_terms(text: str) -> Iterator[str]:
             yield from (term for term in terms(word) if term not in QUERY_STOP_WORDS)
 
 
-def phrases(task: str) -> list[tuple[str, str]]:
-    """Return the pairs of adjacent query terms in a task."""
-    pairs: list[tuple[str, str]] = []
-    for segment in re.split(r"[^\w\s-]", task):
-        segment_terms = [
-            term for word in re.findall(r"\w+", segment) if word.lower() not in QUERY_STOP_WORDS for term in terms(word)
-        ]
-        pairs += pairwise(segment_terms)
-    return list(islice(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]), MOST_TERMS))
-
-
 _TEST_WORDS = word_set("""
 test tests testing tested testcase testcases unittest unittests spec specs fixture fixtures assert asserts assertion assertions
 """)
@@ -293,12 +282,10 @@ def is_about_tests(task: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ParsedTask:
-    """A parsed task: weighted terms, expansion terms, phrases and keywords."""
+    """A parsed task: weighted terms, clauses and keywords."""
 
     task: str
     terms: Mapping[str, float]  # stems with their query weights
-    related: Mapping[str, float]  # stems of thesaurus expansions with their weights
-    phrases: tuple[tuple[str, str], ...]
     sequence: tuple[str, ...]  # stems in the order of the text
     clauses: tuple[tuple[str, ...], ...]  # stems of each clause
     keywords: Keywords
@@ -309,30 +296,14 @@ def parse_task(task: str, profile: Profile) -> ParsedTask:
     """Parse a task, at most LONGEST_TASK characters of it."""
     text = task[:LONGEST_TASK]
     title = text.strip().partition("\n")[0]  # a body that says "tests added" is not about tests
-    keywords = extract(text)
-    query = query_terms(text, profile.repeats, profile.clause_decay)
-    related = _expansions(keywords, profile.thesaurus) if profile.thesaurus else {}
     return ParsedTask(
         task,
-        query,
-        {term: weight for term, weight in related.items() if term not in query},
-        tuple(phrases(text)),
+        query_terms(text, profile.repeats, profile.clause_decay),
         tuple(islice(_content_terms(text), MOST_TERMS)),
         tuple(clauses(text)),
-        keywords,
+        extract(text),
         is_about_tests(title),
     )
-
-
-def _expansions(keywords: Keywords, weight: float) -> dict[str, float]:
-    from assay.rank import vocabulary as thesaurus  # few profiles use it
-
-    return {
-        term: weight
-        for relatives in thesaurus.expand(keywords.components).values()
-        for word in relatives
-        for term in terms(word)
-    }
 
 
 # Spelling suggestions for unmatched query terms.

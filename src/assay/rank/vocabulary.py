@@ -1,10 +1,6 @@
-"""Vocabulary: stop words, task verbs, abbreviations and the thesaurus."""
+"""Vocabulary: stop words, task verbs and abbreviations."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-from functools import cache
-from importlib import resources
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -84,38 +80,3 @@ tx=transaction txn=transaction txt=text ui=interface url=address usr=user util=u
 vm=machine win=window ws=websocket
 """
 ABBREVIATIONS = dict(pair.split("=") for pair in _SHORT_FORMS.split())
-
-
-# Thesaurus expansion
-
-PER_WORD = 5  # expansions per word: more would dilute the task's own words
-
-
-@cache
-def clusters() -> tuple[tuple[str, ...], ...]:
-    """Load the clusters of related words from thesaurus.toml."""
-    import tomllib
-
-    table = tomllib.loads(resources.files(__package__).joinpath("thesaurus.toml").read_text("utf-8"))
-    return tuple(tuple(line.split()) for line in table["clusters"])
-
-
-@cache
-def _related() -> dict[str, tuple[str, ...]]:
-    related: dict[str, dict[str, None]] = {}
-    for cluster in clusters():
-        for word in cluster:
-            related.setdefault(word, {}).update(dict.fromkeys(other for other in cluster if other != word))
-    return {word: tuple(others) for word, others in related.items()}
-
-
-def expand(components: Iterable[str]) -> dict[str, list[str]]:
-    """Return up to five related words per word, without words of the task; a plural is looked up as its singular."""
-    own = list(dict.fromkeys(word.lower() for word in components))
-    expanded = {}
-    for word in own:
-        others = _related().get(word) or _related().get(word.removesuffix("s"), ())
-        fresh = [other for other in others if other not in own and other != word.removesuffix("s")][:PER_WORD]
-        if fresh:
-            expanded[word] = fresh
-    return expanded

@@ -24,7 +24,7 @@ from assay.core.golden import Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, finished, folder_of
 from assay.index.freshness import check_tree
-from assay.rank.engine import Engine
+from assay.rank.engine import Engine, open_engine
 from assay.rank.profile import DEFAULT, PROFILES, Profile, flatten, nested, settings_of, with_settings
 from assay.rank.ranking import Ranking
 from assay.rank.signals.classes import EquivalenceClass
@@ -50,7 +50,7 @@ class _Opened:
 
     @cached_property
     def engine(self) -> Engine:
-        return Engine(self.index, self.profile, self.classes)
+        return open_engine(self.index, self.profile, self.classes)
 
     def varied(self, changes: Mapping[str, float]) -> Engine:
         """Return the engine with changed profile parameters."""

@@ -39,7 +39,7 @@ from assay.evaluate.systems.assay import (
     stale_files,
     uses_history,
 )
-from assay.rank.engine import Engine
+from assay.rank.engine import open_engine
 from assay.rank.profile import Profile
 from assay.search.hits import SearchHit
 from assay.search.service import Searcher, prepare
@@ -111,7 +111,7 @@ class SearchSystem(System):
                 try:
                     configuration = load(folder)
                     profile = configuration.profile(None)
-                    engine = Engine(index, profile, configuration.classes)
+                    engine = open_engine(index, profile, configuration.classes)
                     searcher = prepare(folder, home, engine, self.settings, self.progress)
                 except SystemFailed:
                     raise

@@ -189,10 +189,12 @@ def _occurs(phrase: str, text: str) -> bool:
 # Channel
 
 
-def class_hits(query: QueryContext) -> list[EquivalenceHit]:
-    """Return targets of matching classes: the project's, the curated ones, and aliases from the graph."""
+def class_hits(query: QueryContext, by_name: Sequence[int] = (), by_text: Sequence[int] = ()) -> list[EquivalenceHit]:
+    """Return targets of matching classes: the project's, the curated ones, and aliases from the graph.
+
+    The hits of the primary channels, by name and by text, bound their number.
+    """
     resources = query.resources
-    by_name, by_text = query.hits("names"), query.hits("lexical")
     matched = matches(
         query.task.task, (*resources.classes, *curated(), *_graph_aliases(query, by_name)), resources.languages
     )
@@ -220,7 +222,7 @@ CLASSES = Signal(
     "pointed at",
     "matched by an equivalence class",
     weights={"channels.classes": ()},
-    reads=("channels",),  # the other channels bound the number of its hits
-    generate=lambda query: [hit.number for hit in class_hits(query)],
+    reads=("channels",),  # the names bound the number of its hits
+    generate=lambda query: [hit.number for hit in class_hits(query, query.hits("names"))],
     is_feature=True,
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.rank.arrays import Floats, Ints, line
+from assay.rank.arrays import Floats, line
 from assay.rank.signals.signal import Signal, Stage
 
 if TYPE_CHECKING:
@@ -40,14 +40,6 @@ def fused_scores(channels: Mapping[str, Channel]) -> dict[int, float]:
     return {number: math.fsum(contributions) for number, contributions in scores.items()}
 
 
-def fuse(
-    channels: Mapping[str, Channel], limit: int | None = None, order: Ints | None = None
-) -> list[tuple[int, float]]:
-    """Return (item number, fused score), best first, ties by `order` or by number."""
-    ranked = fused_scores(channels).items()
-    return sorted(ranked, key=lambda item: (-item[1], item[0] if order is None else order[item[0]]))[:limit]
-
-
 def _gain(query: QueryContext, ranking: Ranking) -> Floats:
     """Return 1 + the fused score, scaled so that the first item of a single channel of weight 1 gains the weight."""
     scores = {number: score * (K + 1) for number, score in fused_scores(ranking.channels).items()}
@@ -72,7 +64,6 @@ PROPOSED = Signal(
     "found by a list of candidates",
     weights={"proposed": ()},
     score=_proposed,
-    enabled=lambda profile: profile.scoring == "shares" and profile.proposed > 0,
 )
 CHANNELS = Signal(
     "channels",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 Counts = NDArray[Any]  # integers
 
 _MOST = 1 << 20  # postings cached: some 15 MB
-_CANDIDATES = 30  # best items that enter the fusion
 _LEAST_CLAUSE = 2  # terms of a clause that is searched by itself
 _CLAUSE_CANDIDATES = 15  # best items of a clause
 
@@ -31,7 +30,8 @@ class Lexical:
     """Lexical match of one task: BM25F scores, coverage, and the rarity of matched and unmatched terms."""
 
     def __init__(self, term_weights: TermWeights, query: Mapping[str, float]) -> None:
-        self._term_weights, size = term_weights, len(term_weights.words.lengths)
+        self.weights = dict(query)
+        size = len(term_weights.words.lengths)
         self.score: Floats = np.zeros(size)
         self.coverage: Floats = np.zeros(size)
         self._name_rarity = np.zeros(size)
@@ -49,24 +49,19 @@ class Lexical:
             self._name_rarity[in_name] += rarity
         self.coverage /= max(sum(self.rarity.values()), 1e-9)
 
-    def add_related(self, related: Mapping[str, float]) -> None:
-        """Add the scores of expansion terms; they do not count as coverage."""
-        for term, weight in related.items():
-            items, frequency, _ = self._term_weights[term]
-            rarity = inverse_document_frequency(len(self._term_weights.words.numbers), len(items))
-            self.score[items] += weight * rarity * frequency
-
     def name_precision(self, name_rarity: Floats) -> Floats:
         """Return the share of each name's terms, by rarity, that the task contains."""
         return np.asarray(self._name_rarity / name_rarity, dtype=np.float64)
 
-    def has_phrase(self, pairs: Iterable[tuple[str, str]]) -> Floats:
-        """Return 1 for items whose name contains two adjacent query terms, else 0."""
-        matches = np.zeros(len(self.score))
-        for pair in pairs:
-            first, second = (self._term_weights[term].named for term in pair)
-            matches[np.intersect1d(first, second, assume_unique=True)] = 1.0
-        return matches
+
+class Words(Protocol):
+    """Postings: those of an index, or with more fields."""
+
+    @property
+    def numbers(self) -> Counts: ...
+    @property
+    def lengths(self) -> Counts: ...
+    def get(self, term: str) -> tuple[Counts, Counts]: ...
 
 
 class TermPostings(NamedTuple):
@@ -80,7 +75,7 @@ class TermPostings(NamedTuple):
 class TermWeights:
     """Per-term BM25F weights of an index under a profile, cached: tasks share their most common terms."""
 
-    def __init__(self, words: Postings, profile: Profile) -> None:
+    def __init__(self, words: Words, profile: Profile) -> None:
         self.words, self.norms, self._profile = words, Norms(words, profile), profile
         self._cache: dict[str, TermPostings] = {}
         self._cached_items = 0  # postings in the cache
@@ -154,7 +149,7 @@ def inverse_document_frequency(items: int, having: int) -> float:
 class Norms:
     """Length normalization per field, 1 at the average length; computed for the requested items only."""
 
-    def __init__(self, words: Postings, profile: Profile) -> None:
+    def __init__(self, words: Words, profile: Profile) -> None:
         # below 1: an empty field would divide by 0
         self._lengths, self._length_weight = words.lengths, np.minimum(profile.field_lengths, 1 - 1e-9)
         average = self._lengths.sum(axis=0, dtype=np.int64) / max(len(words.numbers), 1)
@@ -196,17 +191,8 @@ def _clause_candidates(query: QueryContext) -> list[int]:
 
 
 PARSING = ("repeats", "clause_decay")  # settings that the terms of a task depend on
-_BM25F = ("field_weights", "field_lengths", "saturation", *PARSING, "thesaurus")
+_BM25F = ("field_weights", "field_lengths", "saturation", *PARSING)
 
-CANDIDATES = Signal(
-    "lexical",
-    Stage.CHANNEL,
-    "words",
-    "matched by its text (BM25F)",
-    weights={"channels.lexical": ()},
-    reads=_BM25F,
-    generate=lambda query: query.items.highest(query.lexical.score, _CANDIDATES).tolist(),
-)
 CLAUSES = Signal(
     "clauses",
     Stage.CHANNEL,
@@ -243,12 +229,4 @@ NAME_PRECISION = Signal(
     weights={"name_precision": (0.0, 0.15, 0.6, 1.0)},
     reads=PARSING,
     generate=lambda query: query.lexical.name_precision(query.items.name_rarity),
-)
-PHRASE = Signal(
-    "phrase",
-    Stage.FACTOR,
-    "names",
-    "adjacent words of the task occur in its name",
-    weights={"phrase": (0.25, 0.5)},
-    generate=lambda query: query.lexical.has_phrase(query.task.phrases),
 )

@@ -1,25 +1,20 @@
-"""Places: items at the paths and stack frames of a task, and types under the folders it mentions.
+"""Places: items at the paths and stack frames of a task.
 
 Direct hits are the items that the task points at: by path, stack frame, rare name or project class.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
-from assay.core.items import TYPE_KINDS
 from assay.rank.pieces import Piece
-from assay.rank.query import Keywords
 from assay.rank.signals import classes
 from assay.rank.signals.fusion import Channel, K
 from assay.rank.signals.names import NameHit
 from assay.rank.signals.signal import Signal, Stage
-from assay.rank.vocabulary import ACTION_VERBS, FILLERS, STOP_WORDS
 from assay.store.index import Index
-from assay.text.terms import terms, words
 
 if TYPE_CHECKING:
     from assay.rank.arrays import Floats
@@ -98,70 +93,6 @@ PLACE = Signal(
 )
 
 
-# Path context: types in the folders and files a task mentions. The walk continues to their members.
-
-_SHORTEST = 4  # minimum length of a term that may name a folder
-_RICH, _LEAN, _OTHER = 5, 10, 15  # per term: types with members, types without, other items
-_TOTAL = 30
-_TERM = re.compile(r"[^\W\d_]+")
-_TYPES = ", ".join(repr(kind) for kind in sorted(TYPE_KINDS))
-# product code before tests, outer before inner; ids make the order total
-_ITEMS = (
-    f"SELECT s.number, s.kind IN ({_TYPES}), m.members IS NOT NULL, coalesce(m.members, '') FROM symbols s LEFT JOIN "
-    "(SELECT owner, group_concat(name, ' ') AS members FROM symbols WHERE file IN ({files}) GROUP BY owner) m ON m.owner = s.id "
-    "WHERE s.file IN ({files}) AND s.ordinal >= 0 ORDER BY s.test, length(s.symbol), s.id"
-)
-_MAX_FILES = 60  # files per term: a folder as large as the project is no place
-
-
-def path_terms(task: str) -> list[str]:
-    """Return the words of a task that may name folders or packages."""
-    excluded = STOP_WORDS | ACTION_VERBS | FILLERS
-    candidates = (word.lower() for word in _TERM.findall(task))
-    return list(dict.fromkeys(word for word in candidates if len(word) >= _SHORTEST and word not in excluded))
-
-
-def path_context(index: Index, task: str, keywords: Keywords) -> list[int]:
-    """Return items under the paths a task mentions: types with members the task names, other types, other items."""
-    query = {term for word in keywords.components for term in terms(word)}
-    items: dict[int, None] = {}
-    for term in path_terms(task):
-        files = _files_under(index, term)
-        if files:
-            items |= dict.fromkeys(_items_in_files(index, files, query - set(terms(term))))
-    return list(items)[:_TOTAL]
-
-
-def _files_under(index: Index, term: str) -> list[int]:
-    """Return files with a path segment that starts with the term: `migration` matches `migrations/` too."""
-    stem = term.removesuffix("s")
-    matches = [
-        row.number for path, row in index.files.items() if any(word.startswith(stem) for word in _path_words(path))
-    ]
-    return matches if len(matches) <= _MAX_FILES else []
-
-
-def _path_words(path: str) -> Iterable[str]:
-    return re.split(r"[/._-]", path.lower())
-
-
-def _items_in_files(index: Index, files: list[int], query: set[str]) -> list[int]:
-    matching: list[int] = []
-    with_members: list[int] = []
-    without_members: list[int] = []
-    other: list[int] = []
-    for number, is_type, has_members, members in index.rows_of(_ITEMS, files):
-        if not is_type:
-            other.append(number)
-        elif not has_members:
-            without_members.append(number)
-        elif query & {term for member in members.split() for word in words(member) for term in terms(word)}:
-            matching.append(number)
-        else:
-            with_members.append(number)
-    return (matching + with_members)[:_RICH] + without_members[:_LEAN] + other[:_OTHER]
-
-
 # Direct hits
 
 _FIRST = 2.0  # boost of what the project itself names for a concept: before everything else
@@ -186,13 +117,26 @@ def _project_targets(query: QueryContext) -> list[int]:
 
 
 def _named(query: QueryContext) -> list[int]:
-    """Return items the task calls by a rare name, after the targets of surely matching project classes."""
+    """Return items the task calls by a rare name, after the targets of surely matching project classes.
+
+    Test code counts where no product code has the name, or the task is about tests.
+    """
     resources = query.resources
     numbers = [*_project_targets(query)]
     for name in query.task.keywords.literal:
-        bearers = [row.number for row in islice(resources.names.exact(name), _MAX_BEARERS + 1)]
-        numbers += bearers if len(bearers) <= _MAX_BEARERS else []
+        bearers = [*islice(resources.names.exact(name), _MAX_BEARERS + 1)]  # product code first
+        product = [row for row in bearers if query.task.about_tests or not row.test]
+        numbers += [row.number for row in product or bearers] if len(product or bearers) <= _MAX_BEARERS else []
     return list(dict.fromkeys(numbers))
+
+
+def _shares(query: QueryContext) -> dict[int, float]:
+    """Return the share of the gain of each direct hit, falling with rank; test code that is only named is lowered."""
+    full = {*places_of(query)}
+    return {
+        number: K / (K + rank) * (1.0 if number in full or query.task.about_tests else query.items.tests[number])
+        for rank, number in enumerate(query.evidence(CANDIDATES))
+    }
 
 
 def _channel(query: QueryContext, ranking: Ranking) -> dict[str, Channel]:
@@ -209,7 +153,7 @@ def _gain(query: QueryContext, ranking: Ranking) -> Floats | None:
         return None
     gain = query.profile.direct_hits * (float(ranking.direct.max()) or 1.0)
     gains = {entry.number: entry.weight * gain * K / (K + rank) for rank, entry in enumerate(vocabulary)}
-    gains |= {number: gain * K / (K + rank) for rank, number in enumerate(hits)}
+    gains |= {number: gain * share for number, share in _shares(query).items()}
     return query.items.by_symbol(gains)
 
 
@@ -225,9 +169,7 @@ def _boost(query: QueryContext, ranking: Ranking) -> Floats | None:
             entry.number: _VOCABULARY * profile.direct_hits * entry.weight * K / (K + rank)
             for rank, entry in enumerate(query.learned.vocabulary)
         }
-        boosts |= {
-            number: profile.direct_hits * K / (K + rank) for rank, number in enumerate(query.evidence(CANDIDATES))
-        }
+        boosts |= {number: profile.direct_hits * share for number, share in _shares(query).items()}
     boosts |= {number: _FIRST * K / (K + rank) for rank, number in enumerate(first)}
     return query.items.by_symbol(boosts) if boosts else None
 

@@ -28,7 +28,6 @@ from assay.rank.signals.signal import Signal, Stage
 SIGNALS: tuple[Signal, ...] = (
     # candidates
     names.NAMES,
-    lexical.CANDIDATES,
     classes.CLASSES,
     feedback.VOCABULARY,
     places.CANDIDATES,
@@ -40,7 +39,6 @@ SIGNALS: tuple[Signal, ...] = (
     lexical.LEXICAL,
     lexical.COVERAGE,
     lexical.NAME_PRECISION,
-    lexical.PHRASE,
     structure.AUTHORITY,
     history.HISTORY,
     history.TOUCHED,
@@ -55,10 +53,6 @@ SIGNALS: tuple[Signal, ...] = (
     # the score after the walk
     walk.DIRECT,
     walk.WALK,
-    walk.BLAST_RADIUS,
-    walk.CONFIDENCE,
-    walk.RECENCY,
-    walk.DISTANCE,
     walk.HITS,
     fusion.PROPOSED,
     # the learned order comes before repeated names are lowered in it

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from assay.core.items import Item
-from assay.rank.noise import noise_reason
 from assay.rank.query import is_about_tests
+from assay.rank.seed.noise import noise_reason
 
 
 def item(path: str = "src/store.py", symbol: str = "Store.put_edge", kind: str = "method") -> Item:
