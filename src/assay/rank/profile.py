@@ -87,6 +87,10 @@ class Profile:
     overload: float = 0.25  # factor for each further overload of a symbol; 1 = no penalty
     namesake: float = 0.5  # … and for each further symbol of the same qualified name in another file
     reorder: float = 2.0  # top-10 reorder by direct evidence, unless the ranker is on
+    # learned from use, relative to the best score (benchmarks/learning.py)
+    useful: float = 0.1  # boost of a symbol that was always useful
+    not_useful: float = 0.1  # penalty of one that never was
+    session: float = 0.0  # boost of what the session was given lately; off, as it has no measurable gain
     scoring: str = "shares"  # or "composite"
     ranker: float = 1.0  # weight of the learned ranker: 1 = alone
     ranker_model: str = "tasks"  # or "commits"
@@ -94,6 +98,10 @@ class Profile:
     def backwards(self, edge: str) -> float:
         """Return the walk weight of an edge type followed backwards."""
         return BACKWARDS.get(edge, self.edge_weights.get(edge, 0.0) * _BACKWARDS_SHARE)
+
+    def feedback_boost(self, signal: float) -> float:
+        """Return the boost for a feedback signal from -1 (never useful) to 1 (always)."""
+        return signal * (self.useful if signal > 0 else self.not_useful)
 
     def seeds(self, items: int) -> int:
         """Return the number of walk seeds for an index of that many items."""
@@ -108,7 +116,7 @@ _SEED = Profile(
     channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, proposed=0, direct_hits=0,
     container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
     dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, tool_edges=0.3, hits=1.0, folder=0, overload=1, namesake=1, reorder=0,
-    scoring="composite", ranker=0,
+    scoring="composite", ranker=0, useful=0.25, not_useful=0.05, session=0.2,
 )  # fmt: skip
 
 PROFILES = {
