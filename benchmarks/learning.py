@@ -40,7 +40,7 @@ from assay.evaluate.statistics import paired
 from assay.feedback import Learning, learning
 from assay.rank.context import QueryContext
 from assay.rank.engine import Engine
-from assay.rank.profile import PROFILES
+from assay.rank.profile import PROFILES, with_settings
 from assay.rank.ranking import Ranking
 from assay.rank.signals.feedback import LEARNED
 from assay.store.index import Index
@@ -112,7 +112,7 @@ class Repository:
             query = self.engine.read(text)
             self._cold[text] = query, self.engine.score(query)
         query, ranking = self._cold[text]
-        profile = dataclasses.replace(self.engine.profile, **settings)
+        profile = with_settings(self.engine.profile, "measured", settings, "learning.py")
         if learned.vocabulary:
             ranking = self.engine.varied(profile).score(dataclasses.replace(query, learned=learned))
         elif learned != NOTHING:
@@ -151,7 +151,9 @@ class Task:
 
     def measure(self, ranked: Iterable[int]) -> dict[str, float]:
         places = {number: place for place, number in enumerate(ranked, 1)}
-        ranks = [min((places[item.number] for item in found if item.number in places), default=0) for found in self.answers]
+        ranks = [
+            min((places[item.number] for item in found if item.number in places), default=0) for found in self.answers
+        ]
         hits = [rank for rank in ranks if rank]
         return {
             "RR": 1 / min(hits) if hits else 0.0,
@@ -216,7 +218,9 @@ def measure(all_cases: Sequence[Case], wanted: Sequence[Mechanism]) -> list[dict
         for kind in KINDS:
             chosen = [case for case in all_cases if (case.history, case.kind) == (mechanism.history, kind)]
             after = [
-                case.task.measure(case.repository.rank(case.task.text, mechanism.keep(case.learned), **mechanism.settings))
+                case.task.measure(
+                    case.repository.rank(case.task.text, mechanism.keep(case.learned), **mechanism.settings)
+                )
                 for case in chosen
             ]
             row = {"mechanism": mechanism.name, "history": mechanism.history, "tasks": kind, "n": len(chosen)}
@@ -230,10 +234,14 @@ def measure(all_cases: Sequence[Case], wanted: Sequence[Mechanism]) -> list[dict
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """All figures as a Markdown table: off → on, the difference and its interval."""
+
+    def signed(value: float) -> str:
+        return f"{round(value, 3) + 0.0:+.3f}"  # no -0
+
     lines = [f"| history, mechanism | tasks | n | {' | '.join(METRICS)} |", "|---" * (3 + len(METRICS)) + "|"]
     for row in rows:
         cells = (
-            f"{told['off']:.3f} → {told['on']:.3f}, {told['delta']:+.3f} ({told['low']:+.3f} to {told['high']:+.3f})"
+            f"{told['off']:.3f} → {told['on']:.3f}, {signed(told['delta'])} ({signed(told['low'])} to {signed(told['high'])})"
             for told in (row[metric] for metric in METRICS)
         )
         lines.append(f"| {row['history']}, {row['mechanism']} | {row['tasks']} | {row['n']} | {' | '.join(cells)} |")

@@ -13,13 +13,10 @@ if TYPE_CHECKING:
     from assay.rank.ranking import Ranking
 
 
-_WEIGHT = 2.5  # in the fusion, where names of the task have 1; of 1, 2.5, 5 and 10 (EXPERIMENTS.md)
-
-
 def _vocabulary(query: QueryContext, ranking: Ranking) -> dict[str, Channel]:
     """Return one ranked list in which each item weighs as much as its association is sure."""
-    weights = {association.number: _WEIGHT * association.weight for association in query.learned.vocabulary}
-    return {VOCABULARY.name: Channel(_WEIGHT, list(weights), weights)} if weights else {}
+    weights = {association.number: association.weight for association in query.learned.vocabulary}
+    return {VOCABULARY.name: Channel(max(weights.values()), list(weights), weights)} if weights else {}
 
 
 def _learned(query: QueryContext, ranking: Ranking) -> Floats | None:
@@ -32,7 +29,11 @@ def _learned(query: QueryContext, ranking: Ranking) -> Floats | None:
 
 
 VOCABULARY = Signal(
-    "learned_vocabulary", Stage.CHANNEL, "learned", "was useful for tasks with some of the same words", score=_vocabulary
+    "learned_vocabulary",
+    Stage.CHANNEL,
+    "learned",
+    "was useful for tasks with some of the same words",
+    score=_vocabulary,
 )
 LEARNED = Signal(
     "learned",

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Self
 
 from assay.api import Repository
@@ -103,7 +104,7 @@ class UsageLog:
     def __exit__(self, *_error: object) -> None:
         """Write all pending notes, look for edits once more, and close."""
         for session in self._sessions:
-            self._enqueue(lambda repo, session=session: _find_edits(repo, session))
+            self._enqueue(partial(_find_edits, session=session))
         self._writer.shutdown()
         self._repo.close()
 
