@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from typing import Self
 
 from assay.api import Repository
@@ -84,7 +83,7 @@ class UsageLog:
         self.on = on
         self._repo = resident.own()  # used by the writer thread only
         self._generations: list[str | None] = []
-        self._sessions: OrderedDict[str, None] = OrderedDict()  # the latest ones that were shown something
+        self._sessions: OrderedDict[str, None] = OrderedDict()  # that were shown something, latest last; of the writer
         self._writer = ThreadPoolExecutor(1, "assay notes")
         self._capacity = threading.Semaphore(_MAX_PENDING)
 
@@ -103,19 +102,31 @@ class UsageLog:
 
     def __exit__(self, *_error: object) -> None:
         """Write all pending notes, look for edits once more, and close."""
-        for session in self._sessions:
-            self._enqueue(partial(_find_edits, session=session))
+        self._enqueue(self._find_edits)
         self._writer.shutdown()
         self._repo.close()
 
     def given(self, session: str, items: Iterable[Item], task: str) -> None:
         """Record that items were shown to a conversation for a task."""
         shown = list(items)
-        self._sessions[session] = None
-        self._sessions.move_to_end(session)
-        if len(self._sessions) > _MAX_PENDING:
-            self._sessions.popitem(last=False)
-        self._enqueue(lambda repo: repo.note_given(shown, task, session))
+
+        def write(repo: Repository) -> None:
+            self._sessions[session] = None
+            self._sessions.move_to_end(session)
+            if len(self._sessions) > _MAX_PENDING:
+                self._sessions.popitem(last=False)
+            repo.note_given(shown, task, session)
+
+        self._enqueue(write)
+
+    def _find_edits(self, repo: Repository) -> None:
+        """Record what the sessions were shown and then edited."""
+        for label, member in repo.members.items():
+            if label and not member.has_feedback:
+                continue  # nothing of this repository was shown
+            with member.feedback() as store:
+                for session in self._sessions:
+                    store.used("", session)
 
     def _enqueue(self, write: Callable[[Repository], None]) -> None:
         if self.on and self._capacity.acquire(blocking=False):
@@ -129,12 +140,3 @@ class UsageLog:
             self._repo.close()
         with contextlib.suppress(AssayError, OSError):
             write(self._repo)
-
-
-def _find_edits(repo: Repository, session: str) -> None:
-    """Record what the session was shown and then edited."""
-    for label, member in repo.members.items():
-        if label and not member.has_feedback:
-            continue  # nothing of this repository was shown
-        with member.feedback() as store:
-            store.used("", session)
