@@ -98,9 +98,9 @@ def test_what_is_said_is_listed_with_what_it_is_worth(shop: Repository) -> None:
         "not useful: shop.py::ship_parcel, shop.py::Cart.total"
     ]
     assert _feedback(shop, "list").lines == [
-        "+0.250  shop.py::checkout  1 useful, 0 not  (basket 1, charge 1, customer 1)",
+        "+0.100  shop.py::checkout  1 useful, 0 not  (basket 1, charge 1, customer 1)",
         "+0.000  shop.py::Cart.total  1 useful, 1 not  (basket 1, charge 1, customer 1)",
-        "-0.150  shop.py::ship_parcel  0 useful, 1 not",
+        "-0.100  shop.py::ship_parcel  0 useful, 1 not",
     ]
 
 
@@ -110,7 +110,7 @@ def test_the_same_in_json(shop: Repository) -> None:
     assert _feedback(shop, "list", "--format", "json").json == {
         "symbols": [
             {
-                "id": "shop.py::checkout", "useful": 1, "not_useful": 0, "score": 1.0, "adjustment": 0.25,
+                "id": "shop.py::checkout", "useful": 1, "not_useful": 0, "score": 1.0, "adjustment": 0.1,
                 "words": {"basket": 1, "charge": 1, "customer": 1},
             }
         ],
@@ -151,13 +151,13 @@ def test_without_an_index_the_command_to_make_one_is_named(repository: Repositor
 
 
 def test_what_a_hook_reports_is_useful(shop: Repository) -> None:
-    _returned(shop, "checkout", "ship_parcel", "Cart")
+    _returned(shop, "checkout", "ship_parcel", "Cart.total", "Cart")
     done = _feedback(shop, "used", "--session", "s", "--file", "shop.py:15-16")
     assert done.lines == ["useful: shop.py::ship_parcel"]
     done = _feedback(shop, "used", "--session", "s", "--format", "json", input="assert checkout(cart) == 4")
     assert done.json == {"session": "s", "used": ["shop.py::checkout"]}
-    assert _feedback(shop, "used", "--session", "s", "--file", shop.root / "shop.py:1").lines == [
-        "useful: shop.py::Cart"
+    assert _feedback(shop, "used", "--session", "s", "--file", shop.root / "shop.py:1-3").lines == [
+        "useful: shop.py::Cart.total"
     ]
     assert "last shown in session 'other'" in _feedback(shop, "used", "--session", "other", input="checkout()").out
     _returned(shop, "checkout")
@@ -209,7 +209,7 @@ def test_code_that_changed_is_said_not_to_count(shop: Repository) -> None:
     shop.write("shop.py", SHOP.replace("* 2", "* 3"))
     shop.index()
     assert _feedback(shop, "list").lines == [
-        "+0.250  shop.py::ship_parcel  1 useful, 0 not",
+        "+0.100  shop.py::ship_parcel  1 useful, 0 not",
         "expired, because the code changed: 1 symbol",
     ]
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.core.items import Item
-from assay.core.packs import Learned, weighted
+from assay.core.packs import Learned
 from assay.feedback import (
     KEPT_WORDS,
     Learning,
@@ -34,6 +34,7 @@ from assay.feedback import (
 )
 from assay.feedback.marks import mentioned
 from assay.feedback.store import CAP, FORGOTTEN, KEPT_TIMES, NEGLIGIBLE, boost, nearness
+from assay.rank.profile import PROFILES, Profile
 from assay.rank.symbols import require
 from assay.store.source import WorkingTree
 from support.postgres import new_postgres_store
@@ -108,30 +109,25 @@ def test_even_twenty_accesses_are_negligible_when_they_are_forgotten() -> None:
 
 @pytest.mark.parametrize(
     ("useful", "not_useful", "share", "added"),
-    [(1, 0, 1.0, 0.25), (7, 0, 1.0, 0.25), (3, 1, 0.75, 0.125), (1, 1, 0.5, 0.0), (1, 3, 0.25, -0.075), (0, 1, 0.0, -0.15), (0, 0, 0.5, 0.0)],
+    [(1, 0, 1.0, 0.25), (7, 0, 1.0, 0.25), (3, 1, 0.75, 0.125), (1, 1, 0.5, 0.0), (1, 3, 0.25, -0.025), (0, 1, 0.0, -0.05), (0, 0, 0.5, 0.0)],
 )  # fmt: skip
-def test_what_was_useful_gains_five_times_what_was_not_loses(
+def test_in_the_seed_profile_useful_gains_five_times_what_not_useful_loses(
     useful: int, not_useful: int, share: float, added: float
 ) -> None:
     assert score(useful, not_useful) == pytest.approx(share)
-    assert weighted(signal(useful, not_useful)) == pytest.approx(added)
+    assert PROFILES["seed"].feedback_boost(signal(useful, not_useful)) == pytest.approx(added)
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000))
 def test_one_more_time_useful_never_lowers_a_score(useful: int, not_useful: int) -> None:
-    before, after = weighted(signal(useful, not_useful)), weighted(signal(useful + 1, not_useful))
-    assert -0.15 <= before <= after <= 0.25
+    profile = Profile()
+    before, after = (profile.feedback_boost(signal(votes, not_useful)) for votes in (useful, useful + 1))
+    assert -0.1 <= before <= after <= 0.1
 
 
 @pytest.mark.parametrize(("count", "weight"), [(2, 0.3), (4, 0.425), (6, 0.55), (10, 0.8), (11, 0.8), (500, 0.8)])
 def test_a_word_seen_twice_weighs_least_and_from_ten_times_on_most(count: int, weight: float) -> None:
     assert confidence(count) == pytest.approx(weight)
-
-
-def test_adjustments_join_feedback_and_session() -> None:
-    known = Learned({1: 1.0, 2: -1.0, 3: 0.5}, {2: 1.0, 4: 0.5})
-    assert known.adjustments() == pytest.approx({1: 0.25, 2: 0.05, 3: 0.125, 4: 0.1})
-    assert Learned().adjustments() == {}
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
@@ -460,24 +456,61 @@ def test_using_twice_counts_once_and_only_what_was_given_last_can_be_used(shop: 
 
 def test_silence_says_nothing_where_nobody_reports_what_is_used(shop: Shop) -> None:
     shop.returned("checkout", "ship_parcel")
-    shop.returned("Cart")
+    shop.returned("Cart.total")
     assert shop.feedback() == {}
     assert shop.used("nothing of it") == []
     shop.returned("checkout")
-    assert shop.feedback() == {"Cart": -1.0}
+    assert shop.feedback() == {"Cart.total": -1.0}
 
 
-def test_lines_that_were_read_or_written_use_what_is_defined_or_named_there(shop: Shop) -> None:
+def test_lines_that_were_written_use_what_is_defined_or_named_there_but_never_the_container(shop: Shop) -> None:
     names = ("Cart", "Cart.total", "Cart.add_coupon", "checkout", "ship_parcel", "other.py::total")
     shop.returned(*names)
-    assert shop.used("", path="shop.py", lines=range(5, 6)) == ["Cart", "Cart.add_coupon"]
+    assert shop.used("", path="shop.py", lines=range(5, 6)) == ["Cart.add_coupon"]
     shop.returned(*names)
     assert shop.used("x = checkout(y)", path="shop.py", lines=range(13, 15)) == ["checkout", "ship_parcel"]
-    for line, defined in ((3, ["Cart", "Cart.total"]), (4, ["Cart"]), (7, [])):
+    for line, defined in ((3, ["Cart.total"]), (4, []), (7, [])):
         shop.returned(*names)
         assert shop.used("", path="shop.py", lines=range(line, line + 1)) == defined
     shop.returned(*names)
     assert shop.used("", path="elsewhere.py", lines=range(1, 1000)) == []
+
+
+def test_an_edited_item_was_useful_in_its_new_version_and_the_rest_was_not(shop: Shop) -> None:
+    for before, after in (("* 2", "* 3"), ("* 3", "* 4")):
+        shop.returned("Cart", "Cart.total", "checkout", "ship_parcel")
+        shop.edit(before, after)
+        shop.returned("Cart.add_coupon")
+    with shop.learning(write=False) as told:
+        rows, _ = told.active()
+    assert {row.item.symbol: (row.useful, row.not_useful) for row in rows} == {
+        "checkout": (2, 0), "Cart.total": (0, 2), "ship_parcel": (0, 2), "Cart.add_coupon": (0, 1),
+    }  # fmt: skip
+    assert shop.words("voucher") == {"checkout": pytest.approx(0.3)}
+
+
+def test_an_edit_of_a_member_says_nothing_about_its_class(shop: Shop) -> None:
+    shop.returned("Cart", "ship_parcel")
+    shop.edit("sum(self.prices)", "max(self.prices)")
+    shop.returned("checkout")
+    assert shop.feedback() == {}
+
+
+def test_an_edit_that_is_reported_before_it_is_indexed_still_holds_afterwards(shop: Shop) -> None:
+    shop.returned("checkout", "ship_parcel")
+    shop.edit("* 2", "* 3", index=False)
+    assert shop.used("return cart.total() * 3", path="shop.py", lines=range(9, 11)) == ["checkout"]
+    shop.index()
+    assert shop.used("nothing more") == []
+    assert shop.feedback() == {"checkout": 1.0}
+
+
+def test_what_is_not_indexed_again_is_neither_useful_nor_not(shop: Shop) -> None:
+    shop.returned("Cart.total", "checkout", "other.py::total")
+    shop.edit("len(rows)", "sum(rows)", path="other.py")
+    shop.edit("* 2", "* 3", index=False)
+    shop.returned("Cart.add_coupon")
+    assert shop.feedback() == {"total": 1.0}
 
 
 def test_sessions_know_nothing_of_each_other(shop: Shop) -> None:

@@ -20,6 +20,7 @@ from assay.rank.query import parse_task
 from assay.rank.ranking import Ranking, WalkResult
 from assay.rank.signals import walk as seeds
 from assay.rank.signals.classes import EquivalenceClass
+from assay.rank.signals.fusion import fused_scores
 from assay.rank.signals.signal import Stage
 from assay.rank.signals.table import BY_STAGE
 from assay.text.tokens import LONGEST_TASK
@@ -246,7 +247,7 @@ def _ranks(tables: Repository, task: str, learned: Learned) -> dict[str, int]:
 def test_feedback_and_session_add_to_the_score(tables: Repository) -> None:
     index = tables.open()
     [describe] = index.items("s.symbol = 'describe'")
-    engine, task = Engine(index, Profile()), "describe a table"
+    engine, task = Engine(index, Profile(useful=0.2, not_useful=0.1, session=0.3)), "describe a table"
     cold = engine.rank(task).scores[describe.number]
     learned = (
         Learned(feedback={describe.number: 1.0}),
@@ -255,7 +256,7 @@ def test_feedback_and_session_add_to_the_score(tables: Repository) -> None:
     )
     useful, useless, near = (engine.rank(task, each) for each in learned)
     index.close()
-    for ranking, share in ((useful, 0.25), (useless, -0.15), (near, 0.5 * 0.20)):
+    for ranking, share in ((useful, 0.2), (useless, -0.1), (near, 0.5 * 0.3)):
         boosted = cold + share  # relative to the best score, which is 1
         assert ranking.scores[describe.number] == pytest.approx(boosted / max(1.0, boosted) if cold < 1 else 1.0)
 
@@ -267,8 +268,20 @@ def test_learned_words_bring_what_has_no_word_of_the_task(tables: Repository) ->
     task = "apply the rename"
     learned = Learned(vocabulary=(Association(store.number, 0.8, ("rename",)),))
     assert "Store" not in _ranks(tables, task, Learned())
-    ranks = _ranks(tables, task, learned)
-    assert 1 < ranks["Store"] <= 6  # proposed, not put in front
+    assert _ranks(tables, task, learned)["Store"] > 1  # proposed, not put in front
+
+
+def test_learned_words_are_one_list_in_the_fusion_and_nothing_else(tables: Repository) -> None:
+    index = tables.open()
+    store, describe = (index.items(f"s.symbol = '{name}'")[0].number for name in ("Store", "describe"))
+    sure, new = Association(store, 0.8, ("rename",)), Association(describe, 0.3, ("rename",))
+    engine = Engine(index, PROFILES["hand-tuned"])
+    cold, taught = (engine.rank("apply the rename", Learned(vocabulary=words)) for words in ((), (sure, new)))
+    index.close()
+    assert fused_scores({"": taught.channels["learned_vocabulary"]}) == {store: 0.8 / 61, describe: 0.3 / 62}
+    assert taught.channels.keys() - cold.channels.keys() == {"learned_vocabulary"}
+    for before, after in ((cold.additions, taught.additions), (cold.boosts, taught.boosts)):
+        assert before.keys() == after.keys()
 
 
 def test_what_use_has_taught_reaches_the_command(tables: Repository) -> None:
@@ -285,7 +298,8 @@ def test_what_use_has_taught_reaches_the_command(tables: Repository) -> None:
     assert "learned.db" in done.err
 
 
-def test_a_session_remembers_what_it_was_given(tables: Repository) -> None:
+def test_a_session_prefers_what_it_was_given_only_if_a_profile_says_so(tables: Repository) -> None:
+    tables.write("assay.toml", "[profile.near]\nsession = 0.2\n")
     task = "rows and tables"
 
     def scores(session: str, *options: str) -> dict[str, float]:
@@ -293,10 +307,12 @@ def test_a_session_remembers_what_it_was_given(tables: Repository) -> None:
         return {item["id"]: item["score"] for item in answer["items"]}
 
     cold = scores("cold")
-    [given] = scores("one", "-k", "1")
-    again = scores("one")
+    for session in ("by default", "one"):
+        [given] = scores(session, "-k", "1")
+    assert scores("by default") == cold
+    again = scores("one", "--profile", "near")
     assert all(again[id] / again[given] < score / cold[given] for id, score in cold.items() if id != given)
-    assert scores("two") == cold
+    assert scores("two", "--profile", "near") == cold
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

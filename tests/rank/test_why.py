@@ -79,8 +79,18 @@ def test_it_explains_the_ranking_that_feedback_made(shop: Repository) -> None:
 
 def test_it_explains_the_ranking_that_a_session_sees(shop: Repository) -> None:
     first = _ranks(shop, "--session", "mine")[0]
-    assert "learned: feedback" in assay(shop.root, "why", TASK, first, "--session", "mine").out
-    assert "learned: feedback" not in assay(shop.root, "why", TASK, first).out
+    why = ("why", TASK, first, "--profile", "seed")
+    assert "learned: feedback" in assay(shop.root, *why, "--session", "mine").out
+    assert "learned: feedback" not in assay(shop.root, *why).out
+
+
+def test_it_names_learned_words_and_not_the_task(shop: Repository) -> None:
+    task = "persist the gizmo"
+    for _ in range(2):
+        assay(shop.root, "feedback", "useful", "discounted", "--task", task)
+    said = assay(shop.root, "why", task, "discounted").out
+    assert "found by learned vocabulary at rank 1" in said
+    assert "points at" not in said
 
 
 def test_it_says_which_keyword_and_which_class_found_a_symbol(shop: Repository) -> None:

@@ -241,23 +241,44 @@ def test_feedback_is_kept_and_moves_later_answers(shop: Repository) -> None:
     assert known == {"shop.py::send_invoice": 1, "shop.py::Cart": 0}
 
 
-def test_what_was_offered_and_then_asked_for_counts_as_useful_unless_learning_is_off(shop: Repository) -> None:
+def test_reading_teaches_nothing_and_an_edit_does_unless_learning_is_off(shop: Repository) -> None:
     shop.index()
 
-    async def work(*options: str) -> None:
-        async with over_stdio(shop.root, *options) as agent:
-            await agent.ask("context", task="apply discounts")
-            await agent.ask("impact", symbol="apply_discounts")
-            refused, failed = await agent.call("feedback", useful=["Cart"])
-            assert failed is bool(options), refused
+    async def read(agent: Agent) -> None:
+        await agent.ask("context", task="apply discounts")
+        await agent.ask("context", symbols=["apply_discounts", "Cart"])
+        await agent.ask("context", files=["shop.py"])
+        await agent.ask("impact", symbol="apply_discounts")
+        await agent.ask("why", task="apply discounts", symbol="apply_discounts")
 
-    talk(lambda: work("--no-learning"))
+    async def without_learning() -> None:
+        async with over_stdio(shop.root, "--no-learning") as agent:
+            await read(agent)
+            refused, failed = await agent.call("feedback", useful=["Cart"])
+            assert failed, refused
+
+    async def reading() -> None:
+        async with over_stdio(shop.root) as agent:
+            await read(agent)
+            await agent.ask("context", task="another task")
+
+    async def editing() -> None:
+        async with over_stdio(shop.root) as agent:
+            await read(agent)
+            shop.write("shop.py", SHOP.replace("amount -= discount.value", "amount -= discount.worth"))
+            await agent.until(lambda found: not found["fresh"] or found["state"]["name"] != "fresh")
+            await agent.until_fresh()
+
+    def useful() -> dict[str, int]:
+        rows = assay(shop.root, "feedback", "list", "--format", "json").json["symbols"]
+        return {row["id"]: row["useful"] for row in rows}
+
+    talk(without_learning)
     assert not (shop.home.folder / "learned.db").exists()
-    talk(work)
-    known = {
-        row["id"]: row["useful"] for row in assay(shop.root, "feedback", "list", "--format", "json").json["symbols"]
-    }
-    assert known["shop.py::apply_discounts"] == 1
+    talk(reading)
+    assert useful() == {}
+    talk(editing)
+    assert useful() == {"shop.py::apply_discounts": 1}
 
 
 def test_resources_tell_figures_and_freshness_and_prompts_begin_work(served: str) -> None:

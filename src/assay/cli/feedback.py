@@ -12,9 +12,9 @@ from assay.api import Repository
 from assay.cli.common import F, echo, format_option, print_json
 from assay.cli.options import single_repository_options
 from assay.core.items import Item
-from assay.core.packs import weighted
 from assay.errors import AssayError
 from assay.feedback import ItemFeedback, score, signal
+from assay.rank.profile import Profile
 from assay.store.layout import decode, read_bytes
 from assay.text.display import counted
 
@@ -61,14 +61,15 @@ def not_useful(symbols: tuple[str, ...], task: str, repo: Repository, form: str)
 @feedback_command.command("used")
 @click.option("--session", required=True, metavar="NAME", help="Session name, as in context --session.")
 @click.option(
-    "--file", "place", metavar="PATH[:A-B]", help="File or lines that were read or written. Default: the text on stdin."
+    "--file", "place", metavar="PATH[:A-B]", help="File or lines that were written. Default: the text on stdin."
 )
 @single_repository_options
 @format_option
 def used(session: str, place: str | None, repo: Repository, form: str) -> None:
-    """Record a file or text that was read or written: items last shown in the session and named there were useful.
+    """Record a file or text that was written: items last shown in the session and defined or named there were useful.
 
-    For hooks of editors and agents. Items shown but never used count as not useful at the session's next answer.
+    For hooks of editors and agents; never report what was only read. Items shown but never used count as not useful at
+    the session's next answer. Items whose own text changes are found without a report.
     """
     repo.index  # noqa: B018 (raises NoIndex before stdin is read)
     path, lines, text = _read_place(repo.root, place) if place is not None else ("", range(0), _read_stdin())
@@ -87,16 +88,17 @@ def used(session: str, place: str | None, repo: Repository, form: str) -> None:
 @format_option
 def listing(repo: Repository, form: str) -> None:
     """List active feedback, most useful first."""
+    profile = repo.configuration.profile()
     with repo.feedback(write=False) as store:
         rows, expired = store.active()
     rows.sort(key=lambda row: (-signal(row.useful, row.not_useful), -row.useful, row.item.id))
     if form == "json":
-        print_json({"symbols": [_feedback_json(row) for row in rows], "expired": expired})
+        print_json({"symbols": [_feedback_json(row, profile) for row in rows], "expired": expired})
         return
     if not rows:
         echo("no feedback yet; add some with: assay feedback useful SYMBOL --task TASK")
     for row in rows:
-        _print_feedback(row)
+        _print_feedback(row, profile)
     if expired:
         echo(f"expired, because the code changed: {counted(expired, 'symbol')}")
 
@@ -171,16 +173,16 @@ def _read_stdin() -> str:
     return sys.stdin.buffer.read(_MAX_BYTES).decode("utf-8", "replace")
 
 
-def _feedback_json(row: ItemFeedback) -> dict[str, object]:
+def _feedback_json(row: ItemFeedback, profile: Profile) -> dict[str, object]:
     return {
         "id": row.item.id, "useful": row.useful, "not_useful": row.not_useful,
         "score": round(score(row.useful, row.not_useful), 4),
-        "adjustment": round(weighted(signal(row.useful, row.not_useful)), 4), "words": row.words,
+        "adjustment": round(profile.feedback_boost(signal(row.useful, row.not_useful)), 4), "words": row.words,
     }  # fmt: skip
 
 
-def _print_feedback(row: ItemFeedback) -> None:
-    adjustment = weighted(signal(row.useful, row.not_useful))
+def _print_feedback(row: ItemFeedback, profile: Profile) -> None:
+    adjustment = profile.feedback_boost(signal(row.useful, row.not_useful))
     words = ", ".join(f"{word} {count}" for word, count in list(row.words.items())[:_MAX_WORDS])
     counts = f"{row.useful} useful, {row.not_useful} not" if row.useful or row.not_useful else "words only"
     echo(f"{adjustment:+.3f}  {row.item.id}  {counts}" + (f"  ({words})" if words else ""))

@@ -1,4 +1,4 @@
-"""Packs: ranked items rendered into a token budget, and the learned adjustments a ranking takes into account."""
+"""Packs: ranked items rendered into a token budget, and the learned signals a ranking takes into account."""
 
 from __future__ import annotations
 
@@ -114,11 +114,7 @@ class Pack:
     framed: bool = True  # False if the budget is too small for the format's frame
 
 
-# Learned adjustments for one task; empty on a cold start
-
-# Relative to the best score. A boost outweighs a penalty: an unused item may still have been right. The specification has
-# 0.05 for the penalty; neighbouring results are that far apart, so it would change nothing.
-USEFUL_WEIGHT, NOT_USEFUL_WEIGHT, SESSION_WEIGHT = 0.25, 0.15, 0.20
+# Signals learned from use for one task; empty on a cold start
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +128,7 @@ class Association:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Learned adjustments by item number, and associated items, best first.
+    """Learned signals by item number, and associated items, best first.
 
     Feedback is from -1 (never useful) to 1 (always), session proximity from 0 to 1.
     """
@@ -141,17 +137,5 @@ class Learned:
     session: Mapping[int, float] = field(default_factory=dict)
     vocabulary: tuple[Association, ...] = ()
 
-    def adjustments(self) -> dict[int, float]:
-        """Return the score adjustment of each item from feedback and session."""
-        adjustments_by_item = {number: weighted(signal) for number, signal in self.feedback.items()}
-        for number, proximity in self.session.items():
-            adjustments_by_item[number] = adjustments_by_item.get(number, 0.0) + SESSION_WEIGHT * proximity
-        return adjustments_by_item
-
 
 NOTHING = Learned()
-
-
-def weighted(signal: float) -> float:
-    """Return the score adjustment for a feedback signal: 1 → +0.25, 0 → 0, -1 → -0.15."""
-    return signal * (USEFUL_WEIGHT if signal > 0 else NOT_USEFUL_WEIGHT)

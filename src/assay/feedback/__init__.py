@@ -1,9 +1,10 @@
 """Learning from use: feedback, sessions and vocabulary, stored next to the index and never read by an evaluation.
 
-returned to a session ──▶ pending ──▶ mentioned in what the agent reads or writes: useful, associated with task words
-                                   └─▶ not mentioned by the next answer: not useful
+returned to a session ──▶ pending ──▶ edited, or named in what the agent wrote: useful, associated with task words
+                                   └─▶ neither by the next answer, and another one was: not useful
 
-A record refers to one version of a symbol and counts only while that text is unchanged. An answer needs only
+Reading teaches nothing, and neither does a container whose member was edited. A record refers to one version of a
+symbol and counts only while that text is unchanged, or was edited by the session itself. An answer needs only
 `learned_signals` before ranking and `record_returned` after it; they never fail it. Everything else goes through a
 `Learning`, which joins the stored rows with the current index.
 """
@@ -27,7 +28,7 @@ from assay.database import StoreError
 from assay.errors import AssayError
 from assay.feedback import team
 from assay.feedback.file import CannotWrite, Unusable, opened, path_in, remove
-from assay.feedback.marks import MarkStatus, compare_marks, located, mark_of, mentioned
+from assay.feedback.marks import MarkStatus, compare_marks, located, mark_of, mentioned, with_members
 from assay.feedback.store import Record, Store, nearness
 from assay.store.index import Index
 from assay.store.layout import Home
@@ -145,20 +146,25 @@ class Learning:
         self._sweep()
 
     def returned(self, items: Sequence[Item], task: str, session: str) -> None:
-        """Record items returned to a session; its earlier unused ones count as not useful if usage is reported."""
+        """Record items returned to a session. If it edited or used earlier ones, the rest of them was not useful."""
+        self._follow_edits(session)
         if self._store.watched(session):
-            self._store.count(self._store.unused(session).values(), useful=False)
+            unused = [record.key for record, item in self._unused(session) if not self._source.note(item)]
+            self._store.count(unused, useful=False)
         self._store.begin(session, keywords(task), self._keep(items), self._now)
         self._sweep()
 
     def used(self, text: str, session: str, path: str = "", lines: range = range(0)) -> list[Item]:
-        """Record that a session wrote or read a text, optionally these lines of a file.
+        """Record that a session wrote a text, optionally these lines of a file.
 
-        Pending items that are mentioned or defined there count as useful; returns them.
+        Pending items that are mentioned or defined there, or whose text has changed, count as useful; returns them.
         """
-        unused = self._unused(session)
+        edited = self._follow_edits(session)
+        unused = {item: record.key for record, item in self._unused(session)}
         defined = {item for item in unused if item.path == path and item.start < lines.stop and item.end >= lines.start}
-        return self._use(sorted(defined.union(mentioned(text, unused)), key=lambda item: item.id), session)
+        named = defined.union(mentioned(text, list(unused)))
+        self._use([unused[item] for item in named], session)
+        return sorted(named.union(edited), key=lambda item: item.id)
 
     def forget(self, items: Iterable[Item]) -> int:
         """Delete all records of items in any version; return how many items had records."""
@@ -203,17 +209,39 @@ class Learning:
         marks = [mark_of(self._index, self._source, item) for item in items]
         return list(self._store.keep(marks, self._now).values())
 
-    def _unused(self, session: str) -> list[Item]:
-        locations = located(self._index, self._store.unused(session))
-        return [self._index.item(number) for number, _ in locations.values()]
+    def _follow_edits(self, session: str) -> list[Item]:
+        """Record the pending items whose text has changed as useful, in their new version; return the new ones."""
+        pending = self._store.pending(session)
+        changed = self._mark_status(pending).expired
+        items = self._teachable(record for record in pending if record.key in changed)
+        versions = {record: mark_of(self._index, self._source, item) for record, item in items}
+        if not versions:
+            return []
+        before = {record.mark.id for record in self._store.pending(session, unused=True)}
+        self._store.follow(session, versions, self._now)
+        edited = [item for _, item in items if item.id in before]
+        ids = {item.id for item in edited}
+        self._use([new.key for new in self._store.pending(session, unused=True) if new.mark.id in ids], session)
+        return edited
 
-    def _use(self, items: list[Item], session: str) -> list[Item]:
-        keys = self._store.unused(session)
-        used = [keys[item.id] for item in items]
-        self._store.use(session, used)
-        self._store.count(used, useful=True)
-        self._store.associate(self._store.watch(session), used)
-        return items
+    def _unused(self, session: str) -> list[tuple[Record, Item]]:
+        """Return the pending items that were not used yet and are indexed as they were."""
+        unused = self._store.pending(session, unused=True)
+        current = self._mark_status(unused).numbers
+        return self._teachable(record for record in unused if record.key in current)
+
+    def _teachable(self, records: Iterable[Record]) -> list[tuple[Record, Item]]:
+        """Return records with their present items, without containers: use of a member says nothing about its class."""
+        by_id = {record.mark.id: record for record in records}
+        numbers = [number for number, _ in located(self._index, by_id).values()]
+        items = [self._index.item(number) for number in numbers]
+        containers = with_members(self._index, by_id)
+        return [(by_id[item.id], item) for item in items if item.id not in containers]
+
+    def _use(self, keys: Sequence[int], session: str) -> None:
+        self._store.use(session, keys)
+        self._store.count(keys, useful=True)
+        self._store.associate(self._store.watch(session), keys)
 
     def _mark_status(self, records: Iterable[Record]) -> MarkStatus:
         return compare_marks(self._index, self._source, {record.key: record.mark for record in records})

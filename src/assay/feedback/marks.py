@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from assay.core.items import Item
+from assay.core.items import SPACE_KINDS, TYPE_KINDS, Item
 from assay.core.packs import Source
 from assay.store.index import Index
 from assay.store.layout import content_hash
@@ -17,6 +17,12 @@ from assay.store.layout import content_hash
 _LOCATE = (
     "SELECT s.id, s.number, f.hash FROM symbols s JOIN files f ON f.number = s.file "
     "WHERE s.id IN (SELECT value FROM json_each(?))"
+)
+
+
+_WITH_MEMBERS = (
+    f"SELECT id FROM symbols s WHERE id IN (SELECT value FROM json_each(?)) AND kind IN ({', '.join(map(repr, sorted(TYPE_KINDS | SPACE_KINDS)))}) "
+    "AND EXISTS (SELECT 1 FROM symbols m WHERE m.owner = s.id)"
 )
 
 
@@ -71,13 +77,18 @@ def located(index: Index, ids: Iterable[str]) -> dict[str, tuple[int, bytes]]:
     return {id: (number, file) for id, number, file in rows}
 
 
+def with_members(index: Index, ids: Iterable[str]) -> set[str]:
+    """Return the ids of types and namespaces that have members."""
+    return {id for (id,) in index.catalogue.connection.execute(_WITH_MEMBERS, (json.dumps(sorted(ids)),))}
+
+
 def _text_hashes(index: Index, source: Source, numbers: Iterable[int]) -> dict[int, bytes]:
     """Return the hashes of the current texts of items, by number."""
     items = index.items("s.number IN (SELECT value FROM json_each(?))", (json.dumps(sorted(numbers)),))
     return {item.number: mark_of(index, source, item).text for item in items}
 
 
-# Symbol mentions in a text that an agent wrote or read.
+# Symbol mentions in a text that an agent wrote.
 
 _READ = 1_000_000  # characters of a text that are searched
 _SHORTEST = 2

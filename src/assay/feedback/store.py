@@ -55,6 +55,7 @@ _UNREFERENCED = (
 
 
 _COPIED = ("id", "text", "file", "gone", "useful", "not_useful", "time")
+_RECORD = ("key", *_COPIED)
 
 
 class Record(NamedTuple):
@@ -98,7 +99,7 @@ class Store:
 
     def records(self) -> list[Record]:
         """Return the records of all symbols; of a store that exceeds its limits, the newest."""
-        columns = "key, id, text, file, gone, useful, not_useful, time"
+        columns = ", ".join(_RECORD)
         rows = self._db.rows(f"SELECT {columns} FROM symbols ORDER BY time DESC, key DESC LIMIT ?", (4 * KEPT_SYMBOLS,))
         return [Record(row[0], Mark(*row[1:5]), *row[5:]) for row in reversed(rows)]
 
@@ -183,13 +184,29 @@ class Store:
         rows = self._db.rows("SELECT watched FROM sessions WHERE name = ?", (self._own(session),))
         return bool(rows and rows[0][0])
 
-    def unused(self, session: str) -> dict[str, int]:
-        """Return the pending symbols a session has not used yet: ids with their keys."""
+    def pending(self, session: str, unused: bool = False) -> list[Record]:
+        """Return the symbols a session received last, as they were then; or only those it has not used yet."""
+        columns = ", ".join(f"s.{name}" for name in _RECORD)
         rows = self._db.rows(
-            "SELECT s.id, s.key FROM pending p JOIN symbols s ON s.key = p.symbol WHERE p.session = ? AND NOT p.used",
+            f"SELECT {columns} FROM pending p JOIN symbols s ON s.key = p.symbol WHERE p.session = ?"
+            + (" AND NOT p.used" if unused else ""),
             (self._own(session),),
         )
-        return {str(id): int(key) for id, key in rows}
+        return [Record(row[0], Mark(*row[1:5]), *row[5:]) for row in rows]
+
+    def follow(self, session: str, versions: Mapping[Record, Mark], now: float) -> None:
+        """Copy votes and words of pending symbols to their new versions, which become the pending ones."""
+        symbols = [(*mark[:3], b"", old.useful, old.not_useful, now) for old, mark in versions.items()]
+        select = "SELECT term, word, count FROM vocabulary WHERE symbol = ?"
+        self.take(
+            symbols,
+            [(*mark[:2], *row) for old, mark in versions.items() for row in self._db.rows(select, (old.key,))],
+        )
+        keys = self.keep(versions.values(), now)
+        self._db.change_each(
+            "UPDATE pending SET symbol = ? WHERE session = ? AND symbol = ?",
+            [(keys[mark.id], self._own(session), old.key) for old, mark in versions.items()],
+        )
 
     def use(self, session: str, keys: Iterable[int]) -> None:
         """Mark pending symbols as used."""

@@ -91,7 +91,7 @@ def shipped_threshold() -> float:
 
 def fitted_for(profile: Profile) -> str | None:
     """Return the profile whose weights apply to this one; None if it lacks the features."""
-    if not (profile.walk and profile.channels.get("names") and profile.scoring == "shares"):
+    if not (profile.walk and profile.channels.get("names")):
         return None
     return CHANGE if profile.ranker and profile.ranker_model == "commits" else DEFAULT
 

@@ -79,17 +79,20 @@ class Profile:
     overload: float = 0.25  # factor for each further overload of a symbol; 1 = no penalty
     namesake: float = 0.5  # … and for each further symbol of the same qualified name in another file
     reorder: float = 2.0  # top-10 reorder by direct evidence, unless the ranker is on
+    # learned from use, relative to the best score (benchmarks/learning.py)
+    useful: float = 0.1  # boost of a symbol that was always useful
+    not_useful: float = 0.1  # penalty of one that never was
+    session: float = 0.0  # boost of what the session was given lately; off, as it has no measurable gain
     ranker: float = 1.0  # weight of the learned ranker: 1 = alone
     ranker_model: str = "tasks"  # or "commits"
-
-    @property
-    def scoring(self) -> str:
-        """Name of the formula of the score."""
-        return "composite" if self.name == SEED else "shares"
 
     def backwards(self, edge: str) -> float:
         """Return the walk weight of an edge type followed backwards."""
         return BACKWARDS.get(edge, self.edge_weights.get(edge, 0.0) * _BACKWARDS_SHARE)
+
+    def feedback_boost(self, signal: float) -> float:
+        """Return the boost for a feedback signal from -1 (never useful) to 1 (always)."""
+        return signal * (self.useful if signal > 0 else self.not_useful)
 
 
 _LEXICAL = Profile(

@@ -37,10 +37,11 @@ NEIGHBOURHOOD = 200
 # 6. Scoring formula, with HITS
 SCORE = {"blast radius": 0.35, "confidence": 0.20, "recency": 0.15, "distance": 0.15}
 REACHED = 0.02  # share of the walk's maximum below which items are not scored
+LEARNED = {"useful": 0.25, "not_useful": 0.05, "session": 0.2}  # feedback and session proximity
 NEXT = 0.5  # distance score of items that are not seeds: one step away, 1 / (1 + 1)
 
 # what BM25, the graph and the arrays by item read of a profile
 SETTINGS: Mapping[str, Any] = {
     "field_weights": tuple(COLUMNS.values()), "field_lengths": (0.3, 0.3, 0.3, 0.5, 0.6, 0.75, 0.75, 0.3), "repeats": 1,
-    "edge_weights": EDGE_WEIGHTS, "tool_edges": TOOL_EDGES, "restart": 0.2, "steps": 20, "test_weight": 0.3,
+    "edge_weights": EDGE_WEIGHTS, "tool_edges": TOOL_EDGES, "restart": 0.2, "steps": 20, "test_weight": 0.3, **LEARNED,
 }  # fmt: skip

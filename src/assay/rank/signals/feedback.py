@@ -14,21 +14,33 @@ if TYPE_CHECKING:
 
 
 def _vocabulary(query: QueryContext, ranking: Ranking) -> dict[str, Channel]:
-    """Return one channel per confidence of an association: reciprocal rank fusion weighs whole channels."""
-    associations = query.learned.vocabulary
-    weights = sorted({association.weight for association in associations}, reverse=True)
-    return {
-        f"learned {weight:.2f}": Channel(weight, [entry.number for entry in associations if entry.weight == weight])
-        for weight in weights
-    }
+    """Return one ranked list in which each item weighs as much as its association is sure."""
+    weights = {association.number: association.weight for association in query.learned.vocabulary}
+    return {VOCABULARY.name: Channel(max(weights.values()), list(weights), weights)} if weights else {}
 
 
 def _learned(query: QueryContext, ranking: Ranking) -> Floats | None:
-    learned = query.learned
-    return query.items.by_symbol(learned.adjustments()) if learned.feedback or learned.session else None
+    learned, profile = query.learned, query.profile
+    boosts = {number: profile.feedback_boost(signal) for number, signal in learned.feedback.items()}
+    if profile.session:
+        for number, nearness in learned.session.items():
+            boosts[number] = boosts.get(number, 0.0) + profile.session * nearness
+    return query.items.by_symbol(boosts) if boosts else None
 
 
 VOCABULARY = Signal(
-    "vocabulary", Stage.CHANNEL, "learned", "was useful for tasks with some of the same words", score=_vocabulary
+    "learned_vocabulary",
+    Stage.CHANNEL,
+    "learned",
+    "was useful for tasks with some of the same words",
+    score=_vocabulary,
 )
-LEARNED = Signal("learned", Stage.BOOST, "learned", "feedback, and what the session was given", score=_learned)
+LEARNED = Signal(
+    "learned",
+    Stage.BOOST,
+    "learned",
+    "feedback, and what the session was given",
+    weights={"useful": (), "not_useful": (), "session": ()},  # an evaluation sees nothing learned: nothing to tune
+    score=_learned,
+    enabled=lambda profile: bool(profile.useful or profile.not_useful or profile.session),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,10 +21,11 @@ K = 60  # the usual constant of reciprocal rank fusion: agreement between channe
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A ranked list of item numbers, best first, with its weight."""
+    """A ranked list of item numbers, best first, with its weight, or with a weight for each item."""
 
     weight: float
     items: Sequence[int]
+    weights: Mapping[int, float] = field(default_factory=dict)
 
 
 def fused_scores(channels: Mapping[str, Channel]) -> dict[int, float]:
@@ -36,7 +37,8 @@ def fused_scores(channels: Mapping[str, Channel]) -> dict[int, float]:
     for channel in channels.values():
         if channel.weight > 0:
             for rank, number in enumerate(dict.fromkeys(channel.items)):
-                scores.setdefault(number, []).append(channel.weight / (K + rank + 1))
+                weight = channel.weights.get(number, channel.weight)
+                scores.setdefault(number, []).append(weight / (K + rank + 1))
     return {number: math.fsum(contributions) for number, contributions in scores.items()}
 
 
@@ -69,7 +71,7 @@ CHANNELS = Signal(
     "channels",
     Stage.FACTOR,
     "pointed at",
-    "the task names it or a related concept (rank fusion)",
+    "the task names it, a related concept, or learned words lead to it (rank fusion)",
     weights={"fusion": (0.0, 0.25, 1.0, 2.0)},
     score=_gain,
 )

@@ -96,7 +96,6 @@ PLACE = Signal(
 # Direct hits
 
 _FIRST = 2.0  # boost of what the project itself names for a concept: before everything else
-_VOCABULARY = 0.5  # share of a boost for learned vocabulary: it proposes, it does not put in front
 _MAX_BEARERS = 5  # a name with more bearers points at none of them
 
 
@@ -144,17 +143,12 @@ def _channel(query: QueryContext, ranking: Ranking) -> dict[str, Channel]:
 
 
 def _gain(query: QueryContext, ranking: Ranking) -> Floats | None:
-    """Return a share of the best score, falling with rank; neither kind of hit needs a matching term.
-
-    Items that learned vocabulary associates with the task gain by its confidence.
-    """
-    hits, vocabulary = query.evidence(CANDIDATES), query.learned.vocabulary
-    if not (hits or vocabulary):
+    """Return a share of the best score, falling with rank; no hit needs a matching term."""
+    hits = query.evidence(CANDIDATES)
+    if not hits:
         return None
     gain = query.profile.direct_hits * (float(ranking.direct.max()) or 1.0)
-    gains = {entry.number: entry.weight * gain * K / (K + rank) for rank, entry in enumerate(vocabulary)}
-    gains |= {number: gain * share for number, share in _shares(query).items()}
-    return query.items.by_symbol(gains)
+    return query.items.by_symbol({number: gain * share for number, share in _shares(query).items()})
 
 
 def _boost(query: QueryContext, ranking: Ranking) -> Floats | None:
@@ -165,10 +159,6 @@ def _boost(query: QueryContext, ranking: Ranking) -> Floats | None:
     first, profile = _project_targets(query), query.profile
     boosts: dict[int, float] = {}
     if profile.ranker:
-        boosts |= {
-            entry.number: _VOCABULARY * profile.direct_hits * entry.weight * K / (K + rank)
-            for rank, entry in enumerate(query.learned.vocabulary)
-        }
         boosts |= {number: profile.direct_hits * share for number, share in _shares(query).items()}
     boosts |= {number: _FIRST * K / (K + rank) for rank, number in enumerate(first)}
     return query.items.by_symbol(boosts) if boosts else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -69,18 +68,22 @@ class Conversations:
         return self._by_key[key]
 
 
-# Implicit feedback: items shown in a conversation, and those it later requested by name
+# Implicit feedback: items shown in a conversation, and those of them that are edited
 
 _MAX_PENDING = 100  # notes; further ones are dropped until the writer catches up
 
 
 class UsageLog:
-    """Records implicit feedback in order on a background thread, so that answers never wait. Off: records nothing."""
+    """Records implicit feedback in order on a background thread, so that answers never wait. Off: records nothing.
+
+    Items shown for a task count as useful when their text has changed by the next task, or by the end.
+    """
 
     def __init__(self, resident: Resident | WorkspaceResident, on: bool = True) -> None:
         self.on = on
         self._repo = resident.own()  # used by the writer thread only
         self._generations: list[str | None] = []
+        self._sessions: OrderedDict[str, None] = OrderedDict()  # that were shown something, latest last; of the writer
         self._writer = ThreadPoolExecutor(1, "assay notes")
         self._capacity = threading.Semaphore(_MAX_PENDING)
 
@@ -98,28 +101,32 @@ class UsageLog:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Write all pending notes and close."""
+        """Write all pending notes, look for edits once more, and close."""
+        self._enqueue(self._find_edits)
         self._writer.shutdown()
         self._repo.close()
 
     def given(self, session: str, items: Iterable[Item], task: str) -> None:
         """Record that items were shown to a conversation for a task."""
         shown = list(items)
-        self._enqueue(lambda repo: repo.note_given(shown, task, session))
-
-    def used(self, session: str, names: Sequence[str] = (), paths: Sequence[str] = ()) -> None:
-        """Record previously shown items as useful when they are requested by name or by their file."""
 
         def write(repo: Repository) -> None:
-            for label, member in repo.members.items():
-                if label and not member.has_feedback:
-                    continue  # nothing of this repository was shown
-                with member.feedback() as store:
-                    store.used(" ".join(f"{name.removeprefix(f'{label}/')}()" for name in names), session)
-                    for path in paths:
-                        store.used("", session, path.removeprefix(f"{label}/"), range(1, sys.maxsize))
+            self._sessions[session] = None
+            self._sessions.move_to_end(session)
+            if len(self._sessions) > _MAX_PENDING:
+                self._sessions.popitem(last=False)
+            repo.note_given(shown, task, session)
 
         self._enqueue(write)
+
+    def _find_edits(self, repo: Repository) -> None:
+        """Record what the sessions were shown and then edited."""
+        for label, member in repo.members.items():
+            if label and not member.has_feedback:
+                continue  # nothing of this repository was shown
+            with member.feedback() as store:
+                for session in self._sessions:
+                    store.used("", session)
 
     def _enqueue(self, write: Callable[[Repository], None]) -> None:
         if self.on and self._capacity.acquire(blocking=False):

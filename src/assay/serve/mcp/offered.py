@@ -65,6 +65,8 @@ _ALL_TOOLS = (
         "before you grep or open files, and again when the task turns. By default an outline of names, places and signatures; bodies with "
         "detail=full, or of single symbols with symbols=[…]. aim=change ranks what an edit will touch. Also for files (who calls what is in "
         "them) and for reviews (pr). "
+        "Learns from edits only: symbols shown for a task and changed by the next one rank slightly higher from then on, the others of the first "
+        "ten slightly lower. Reading teaches nothing. "
         "Not for a known string or path: grep, or open the file. "
         'Example: {"task": "session cookie is not refreshed when permanent", "budget": 4000}',
         requests.Context,
@@ -111,8 +113,9 @@ _ALL_TOOLS = (
     Tool(
         "feedback",
         "Give feedback",
-        "Report after a task which symbols helped and which did not: they rank higher, or slightly lower, in later answers for this repository. "
-        'Kept on this machine. Not for comments in words. Example: {"useful": ["Flask.run"], "task": "change the default port"}',
+        "Report after a task which symbols helped and which did not: they rank slightly higher, or lower, in later answers for this repository to "
+        "everybody who uses this index, until their text changes. With task its words are learned, too. "
+        'Forget: `assay feedback forget`. Not for comments in words. Example: {"useful": ["Flask.run"], "task": "change the default port"}',
         requests.Feedback,
         tools.feedback,
         reads=False,

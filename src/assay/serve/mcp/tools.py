@@ -118,9 +118,7 @@ def _pack_context(call: Call, repo: Repository, args: requests.Context) -> str:
     heading = replace(heading, task="", scope=scope, freshness=_freshness(call, question.stale))
     packed = Context.of(shown, budget, source, heading, "text")
     call.conversation.remember(packed.items, source)
-    if args.files:
-        call.notes.used(call.session, paths=args.files)
-    elif args.task:
+    if args.task and not args.files:
         recorded = [packed_item.item for packed_item in packed.items if packed_item.rendering != NAME]
         call.notes.given(call.session, recorded[:_MAX_RECORDED], args.task)
     return packed.render()
@@ -150,7 +148,6 @@ def _pack_symbols(call: Call, repo: Repository, args: requests.Context) -> str:
     heading = Heading(freshness=_freshness(call, repo.freshness().stale), scope=note)
     packed = Context.of(ranked, args.budget, source, heading, "text")
     call.conversation.remember(packed.items, source)
-    call.notes.used(call.session, args.symbols)
     return packed.render()
 
 
@@ -230,7 +227,6 @@ def why(call: Call, args: requests.Why) -> str:
     with call.repository() as repo:
         explained = repo.why(args.task, args.symbol, profile=_PROFILES[args.aim], session=call.session)
         warning = _stale_warning(call, repo)
-    call.notes.used(call.session, [args.symbol])
     return fit_to_budget(
         warning,
         [f"{one_line(line)}\n" for explanation in explained for line in render_explanation(explanation)],
@@ -247,7 +243,6 @@ def impact(call: Call, args: requests.Impact) -> str:
             warning = _stale_warning(call, repo)
     except NoIndex:
         return _search_without_index(call, args.symbol.rpartition("::")[2], args.budget)
-    call.notes.used(call.session, [args.symbol])
     shown = [dependent for dependent in dependents if dependent.item.test] if args.tests else dependents
     names = ", ".join(f"{item.symbol} ({item.path}:{item.start})" for item in changed[:_MAX_NAMED])
     names += f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
