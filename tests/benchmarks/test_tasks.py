@@ -99,7 +99,7 @@ def test_figures_count_a_label_once_and_neighbours_for_precision_only(corpus: An
 def test_a_difference_of_all_repositories_is_significant_and_one_of_chance_is_not(scoring: Any) -> None:
     before = np.linspace(0.2, 0.4, 8)
     low, high, p = scoring.compared(before, before + 0.05)
-    assert low == pytest.approx(0.05) == high
+    assert -0.02 < low < high == pytest.approx(0.05), "eight equal differences leave room for another one"
     assert p < 0.02  # the least that eight repositories allow: 2 of 256
     chance = np.array([0.1, -0.1, 0.05, -0.05, 0.02, -0.02, 0.01, -0.01])
     low, high, p = scoring.compared(before, before + chance)

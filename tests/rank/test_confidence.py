@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -234,7 +235,8 @@ def test_below_the_threshold_it_says_so_and_shows_what_was_found_all_the_same(sh
     done = _context(shop, "helm chart for invoyce and basket")
     assert done.code == 0
     head, _, found = done.out.partition("\n\n")
-    assert "% that one of the first five is right: probably not in this repository, or worded differently" in head
+    assert head.startswith("confidence: "), "doubt is said first"
+    assert re.search(r"\d % that one of the first five is right: \w+ not in this repository, or worded differently", head)
     assert "searched: 5 symbols of 1 file\n" in head
     assert "unmatched words: helm, chart, invoyce" in head
     assert "nearest names: send_invoice" in head

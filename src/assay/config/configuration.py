@@ -54,7 +54,7 @@ class ContextSettings:
     budget: int = 50_000  # tokens
     k: int = 50  # items
     format: str = "text"
-    threshold: float = 0.66  # confidence below which an answer warns that the code is probably not here
+    threshold: float = 0.67  # confidence below which an answer warns that the code is probably not here
 
 
 @dataclass(frozen=True, slots=True)

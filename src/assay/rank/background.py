@@ -61,4 +61,4 @@ def shares(words: Postings, term: str) -> tuple[float, float]:
 def background() -> Background:
     """Return the shipped table."""
     with np.load(Path(__file__).with_name(TABLE), allow_pickle=False) as stored:
-        return Background(stored["terms"], np.exp(-stored["codes"] / STEPS))
+        return Background(stored["terms"], np.exp(stored["codes"] / -STEPS))

@@ -52,7 +52,7 @@ class ConfidenceFeatures:
     size: float  # log number of items
     pairs: float  # share of the task's pairs of close terms, by rarity, that stand together in a name or path
     typical: float  # mean log ratio of how many names have a term to how many usually have it
-    characteristic: float  # mean log ratio of how many items have a term to the usual, over the three highest
+    characteristic: float  # sum of the three highest log ratios of how many items have a term to the usual, by three
     phrase: float  # most adjacent words of a candidate's name that are adjacent in the task
     found: float  # most of the task's terms, unmatched ones included, by rarity, in one of the first five
     meaning: float  # mean over the first five of the best cosine with the task in their file
@@ -158,7 +158,8 @@ def _keyness(candidates: Candidates) -> tuple[float, float]:
     if not terms:
         return 0.0, 0.0
     keyness = ratios(background().usual(terms), candidates.query.index.postings, terms)
-    return float(keyness[:, 1].mean()), float(np.sort(keyness[:, 0])[-_CHARACTERISTIC:].mean())
+    highest = np.sort(keyness[:, 0].clip(min=0))[-_CHARACTERISTIC:]
+    return float(keyness[:, 1].mean()), float(highest.sum() / _CHARACTERISTIC)
 
 
 def _meaning(candidates: Candidates, first: Ints) -> float:

@@ -80,12 +80,18 @@ def statements(pack: Pack) -> list[tuple[str, str]]:
     return [(name, one_line(text)) for name, text in lines if text]
 
 
+_PERHAPS = 1 / 3  # confidence from which an unsure answer is more likely here than not (benchmarks/confidence.py)
+
+
 def chance(heading: Heading) -> str:
     """Return `62 % that one of the first five is right`; empty without a confidence or results."""
     if not heading.confidence:
         return ""
     text = f"{percent(heading.confidence)} that one of the first five is right"
-    return text if heading.sure else f"{text}: probably not in this repository, or worded differently"
+    if heading.sure:
+        return text
+    doubt = "perhaps" if heading.confidence >= _PERHAPS else "probably"
+    return f"{text}: {doubt} not in this repository, or worded differently"
 
 
 def percent(chance: float) -> str:
