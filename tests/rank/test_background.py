@@ -1,4 +1,4 @@
-"""How common terms are in general, and how much more often an index has them."""
+"""Usual frequency of terms, and the ratio of an index to it."""
 
 from __future__ import annotations
 

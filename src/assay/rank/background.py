@@ -1,4 +1,4 @@
-"""How common terms are in code in general: what a repository says more often than others is what it is about.
+"""Usual frequency of terms in code: what a repository says more often than others is what it is about.
 
 background.npz has, for terms of many public repositories, the mean share of definitions that contain them and that have
 them in their name. `scripts/train_background.py` counts them.
