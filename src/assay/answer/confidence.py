@@ -28,8 +28,9 @@ def confidence_features(
     """Return the features of a question and the excerpts chosen for it; those that cannot be told are left out.
 
     `excerpt`: score of the best excerpt. `vector`: cosine of the question and the best excerpt, by general word
-    vectors. `hit vector`: of the question and the best hit, by the vectors of the corpus. `covered`: share of the question's words, by rarity, in the best excerpt and its headings. `unseen`:
-    share that occurs nowhere. `rarest`: rarity of its rarest word, 1 at most. `how`: 1 if it asks how.
+    vectors. `hit vector`: of the question and the best hit, by the vectors of the corpus. `covered`: share of the
+    question's words, by rarity, in the best excerpt and its headings. `unseen`: share that occurs nowhere. `rarest`:
+    rarity of its rarest word, 1 at most. `how`: 1 if it asks how.
     """
     best = chosen[0]
     total = sum(word.idf for word in question.words) or 1.0

@@ -183,7 +183,8 @@ def features(
         )
     nearness = _nearness(question, candidates, embedder)
     values = dict(zip(_NAMES, np.array(rows, np.float64).reshape(len(rows), len(_NAMES)).T, strict=True))
-    return values | {"vector": nearness, "vector, relative": nearness / max(nearness.max(initial=0.0), 1e-6)}
+    relative = np.clip(nearness / max(nearness.max(initial=0.0), 1e-6), -1.0, 1.0)  # none may be near
+    return values | {"vector": nearness, "vector, relative": relative}
 
 
 _NAMES = (
