@@ -218,8 +218,9 @@ class _Reader:
         )  # fmt: skip
 
     def _delimits(self, line: Line) -> bool:
-        """Return whether a line opens or closes a quotation of AsciiDoc."""
-        return self._markup == "asciidoc" and line.text.startswith("____")
+        """Return whether a line opens or closes a quotation of AsciiDoc, or a container of Markdown."""
+        sign = {"asciidoc": "____", "rst": None}.get(self._markup, ":::")
+        return sign is not None and line.text.startswith(sign)
 
     def _is_term(self, line: Line) -> bool:
         """Return whether a line is the term of a definition: more deeply indented text follows directly."""
