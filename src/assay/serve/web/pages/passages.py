@@ -121,9 +121,10 @@ def _render_excerpts(repo: Repository, reply: Reply) -> Markup:
 
 def _render_summary(repo: Repository, reply: Reply) -> Markup:
     """Render confidence, author, freshness and problems of an answer."""
+    of_excerpts = " of excerpts alone" if reply.model else ""
     confidence = [
         element("strong", f"confidence {reply.confidence:.0%}"),
-        f" ({'below' if reply.confidence < reply.threshold else 'at least'} the {reply.threshold:.0%} of an answer) · ",
+        f"{of_excerpts}, an answer needs {reply.threshold:.0%} · ",
     ]
     author = f"written by {reply.model}" if reply.model else "verbatim excerpts"
     dropped = "; citations of unknown sources were removed" if reply.dropped else ""
