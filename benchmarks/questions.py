@@ -230,11 +230,11 @@ def _point(label: str, outcomes: Sequence[Outcome], threshold: float) -> str:
     """Return the row of a threshold; accuracy with its Wilson interval."""
     answered = [each for each in outcomes if each.confidence >= threshold]
     share = {
-        kind: np.mean([each in answered for each in outcomes if each.kind == kind] or [0.0])
+        kind: np.mean([float(each in answered) for each in outcomes if each.kind == kind] or [0.0])
         for kind in ("to answer", "near miss", "foreign")
     }
     low, high = wilson(sum(each.right for each in answered), len(answered))
-    accuracy = np.mean([each.right for each in answered] or [0.0])
+    accuracy = np.mean([float(each.right) for each in answered] or [0.0])
     return (
         f"| {label}: {accuracy:.3f} ({low:.2f} to {high:.2f}) | {threshold:.2f} | {len(answered)} of {len(outcomes)}, "
         f"{len(answered) / len(outcomes):.3f} | {share['to answer']:.3f} | {share['near miss']:.3f} | {share['foreign']:.3f} |"

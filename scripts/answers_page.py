@@ -47,8 +47,8 @@ def main() -> None:
     print(
         "Written by `scripts/answers_page.py`. The questions were chosen before any answer was seen: the 1st, 8th and 17th\n"
         "of each repository of split `test-3` of [eval/search](../eval/search/README.md); the 17th has no answer there. Code is\n"
-        "indexed beside the documents. A mark says whether the reply is right: for an answerable question, whether the printed text\n"
-        "contains what it must, under whatever first line; for another, whether it is no answer.\n"
+        "indexed beside the documents. A mark says whether the reply is right: for an answerable question, whether the printed\n"
+        "text contains what it must, under whatever first line; for another, whether it is no answer.\n"
     )
     lines = [line for corpus in chosen for line in questions(corpus)][:MOST]
     print("\n".join(lines))

@@ -7,16 +7,15 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-_PIPES = re.compile(r"\s*\|.*\|\s*$")
-_GRID = re.compile(r"\s*\+(?:[-=]+\+)+\s*$")
-_SIMPLE = re.compile(r"\s*={2,}(?: +={2,})+\s*$")
-_DASHES = re.compile(r"[\s|:+-]*--[\s|:+-]*$")  # below the header of Markdown
+_GRID = re.compile(r"\s*+\+(?:[-=]++\+)++\s*$")
+_SIMPLE = re.compile(r"\s*+={2,}+(?: ++={2,}+)++\s*$")
+_DASHES = re.compile(r"[ \t|:+-]*$")  # with two in a row, what stands below the header of Markdown
 _LIST_TABLE = re.compile(r"(\s*)(?:\.\. +list-table::|[`:]{3,} *\{list-table\})")
 _HEADER_ROWS = re.compile(r"\s*:header-rows:\s*[1-9]")
 _FIRST_CELL = re.compile(r"\s*[*-] +-(?: +|$)")
 _CELL = re.compile(r"\s*-(?: +|$)")
 _ASCIIDOC = re.compile(r"\s*\|===\s*$")
-_ASCIIDOC_CELL = re.compile(r"(?:^|(?<=\s))(?:\d*[.+]?\d*[.+*]?[<^>]?[.<^>]*[aehlmsv]?)?(?<!\\)\|")
+_ASCIIDOC_CELL = re.compile(r"(?:^|(?<=\s))(?:\d{0,2}[.+*]{0,2}\d{0,2}[.+*<^>]{0,4}[aehlmsv]?)(?<!\\)\|")
 _ESCAPED_PIPE = re.compile(r"(?<!\\)\|")
 _MAX_LINES = 400  # of a table; the rest is read as the next one
 
@@ -45,7 +44,17 @@ def read_table(lines: Sequence[str], at: int, markup: str = "") -> tuple[list[Ro
         return _simple(lines, at, most)
     if opening := _LIST_TABLE.match(line):
         return _list_table(lines, at, most, len(opening[1]))
-    return _pipes(lines, at, most) if _PIPES.match(line) else None
+    return _pipes(lines, at, most) if _is_between(line, "|") else None
+
+
+def _is_between(line: str, signs: str) -> bool:
+    """Return whether a line begins and ends with one of these signs."""
+    bare = line.strip()
+    return len(bare) > 1 and bare[0] in signs and bare[-1] in signs
+
+
+def _is_rule(line: str) -> bool:
+    return "--" in line and _DASHES.match(line) is not None
 
 
 def _cells(line: str) -> tuple[str, ...]:
@@ -54,8 +63,8 @@ def _cells(line: str) -> tuple[str, ...]:
 
 def _pipes(lines: Sequence[str], at: int, most: int) -> tuple[list[Row], int]:
     """Read a table of Markdown, or a part of one without its header."""
-    end = next((number for number in range(at, most) if not _PIPES.match(lines[number])), most)
-    rules = {number for number in range(at, end) if _DASHES.match(lines[number])}
+    end = next((number for number in range(at, most) if not _is_between(lines[number], "|")), most)
+    rules = {number for number in range(at, end) if _is_rule(lines[number])}
     rows = [
         Row(number, number, _cells(lines[number]), number + 1 in rules)
         for number in range(at, end)
@@ -66,8 +75,7 @@ def _pipes(lines: Sequence[str], at: int, most: int) -> tuple[list[Row], int]:
 
 def _grid(lines: Sequence[str], at: int, most: int) -> tuple[list[Row], int]:
     """Read a grid table: rows between borders, of several lines each."""
-    inside = re.compile(r"\s*[|+].*[|+]\s*$")
-    end = next((number for number in range(at, most) if not inside.match(lines[number])), most)
+    end = next((number for number in range(at, most) if not _is_between(lines[number], "|+")), most)
     rows: list[Row] = []
     for is_border, numbers in groupby(range(at, end), key=lambda number: bool(_GRID.match(lines[number]))):
         group = list(numbers)
@@ -96,7 +104,7 @@ def _simple(lines: Sequence[str], at: int, most: int) -> tuple[list[Row], int] |
     for number in range(at + 1, end):
         if number in rules:
             rows = [row._replace(is_header=True) for row in rows]
-        elif lines[number].strip() and not _DASHES.fullmatch(lines[number].strip()):
+        elif lines[number].strip() and not _is_rule(lines[number]):
             spans = zip(starts, [*starts[1:], None], strict=True)
             cells = tuple(lines[number][start:stop].strip() for start, stop in spans)
             if cells[0] or not rows:
