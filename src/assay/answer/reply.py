@@ -167,7 +167,8 @@ def _join_units(units: Sequence[Unit], markup: str, lines: Sequence[str], label:
         parts = [*header, *(f"- {part}" for part in parts if part)]
     between = " " if kind == SENTENCE else "\n"
     term = (_plain(label, markup) or label.strip("!?+ ")) if label and label not in units[0].text else ""
-    return _without_citations(f"{term}:{between}" * bool(term) + between.join(filter(None, parts)).strip())
+    text = between.join(filter(None, parts)).strip()
+    return _without_citations(f"{term}:{between}{text}" if term else text)
 
 
 def _indent(line: str, markup: str) -> int:

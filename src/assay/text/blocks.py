@@ -146,6 +146,7 @@ class _Reader:
 
     def __init__(self, lines: Sequence[Line], markup: str) -> None:
         self._lines, self._at = list(lines if markup in _NO_QUOTES else _without_quotation_marks(lines)), 0
+        self._texts = [line.text for line in self._lines]
         language = MARKUPS.get(markup, ANY)
         self._fence, self._markup = language.fence, markup
         self._item = _ASCIIDOC_ITEM if markup == "asciidoc" else _ITEM
@@ -249,7 +250,7 @@ class _Reader:
         """Read past the opening of embedded reStructuredText: its blocks follow, its closing fence is dropped."""
         end = self._closing(fence, bare=False)
         if end is not None:
-            self._lines[end] = Line(self._lines[end].number, "")
+            self._lines[end], self._texts[end] = Line(self._lines[end].number, ""), ""
         self._at += 1
         return Block(MARK, (line,), self._label)
 
@@ -287,7 +288,7 @@ class _Reader:
 
     def _table(self, line: Line) -> Block | None:
         """Read a table, if one begins here."""
-        if table := read_table([each.text for each in self._lines], self._at, self._markup):
+        if table := read_table(self._texts, self._at, self._markup):
             rows, end = table
         elif self._row.match(line.text):  # of a format without markup
             end = self._at + 1
@@ -311,9 +312,8 @@ class _Reader:
             self._at += 1
         self._literal = lines[-1].text.rstrip().endswith("::")
         lines[-1] = Line(lines[-1].number, _LITERAL.sub("", lines[-1].text))
-        kind = PARAGRAPH
-        if self._item.match(line.text):
-            kind = ITEM
+        kind = ITEM if self._item.match(line.text) else PARAGRAPH
+        if kind == ITEM:
             self._labels.append(self._label._replace(indent=line.indent))
         return Block(kind, tuple(lines), self._label)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 _GRID = re.compile(r"\s*+\+(?:[-=]++\+)++\s*$")
 _SIMPLE = re.compile(r"\s*+={2,}+(?: ++={2,}+)++\s*$")
 _DASHES = re.compile(r"[ \t|:+-]*$")  # with two in a row, what stands below the header of Markdown
-_LIST_TABLE = re.compile(r"(\s*)(?:\.\. +list-table::|[`:]{3,} *\{list-table\})")
+_LIST_TABLE = re.compile(r"(\s*)\.\. +list-table::")
 _HEADER_ROWS = re.compile(r"\s*:header-rows:\s*[1-9]")
 _FIRST_CELL = re.compile(r"\s*[*-] +-(?: +|$)")
 _CELL = re.compile(r"\s*-(?: +|$)")
