@@ -8,8 +8,10 @@ logged in EXPERIMENTS.md. Figures:
 
 - navigation: nDCG@10 of files (each file counts at its best hit) of `search`, and of `context` grouped by file;
 - documentation, code and documents indexed together: right file among the first five hits that are documents or code (file S@5),
-  a hit among the first five that contains the required phrases (passage S@5), printed answer contains them (said), outcomes of
-  answerable questions (answered, closest) and of those to refuse (refused; near misses apart; with documents alone).
+  a hit among the first five that contains the required phrases (passage S@5), printed excerpts contain them (said), outcomes of
+  answerable questions (answered, closest) and of those to refuse (refused; near misses apart; with documents alone);
+- the risk-coverage curve: how many questions are answered at each selective accuracy (of the replies printed as an answer, the
+  share that contains what it must; a question to refuse never does), and at the shipped threshold.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ import yaml
 from tasks import log_look
 
 from assay.api import Repository
+from assay.config.configuration import AskSettings
 from assay.core.golden import Expected, GoldenQuery
 from assay.evaluate.golden import load
 from assay.evaluate.judging import says
@@ -76,12 +79,24 @@ def corpora(clones: Path, indexes: Path, split: str) -> list[Corpus]:
 T = TypeVar("T")
 
 
-def cached(work: Path | None, corpus: Corpus, what: str, compute: Callable[[], T], inputs: Sequence[Path] = ()) -> T:
-    """Return what was computed for a corpus, from the folder `work` if code, questions and `inputs` are as they were."""
+def cached(
+    work: Path | None,
+    corpus: Corpus,
+    what: str,
+    compute: Callable[[], T],
+    inputs: Sequence[Path] = (),
+    without: Sequence[str] = (),
+) -> T:
+    """Return what was computed for a corpus, from the folder `work` if code, questions and `inputs` are as they were.
+
+    `without` names packages of assay whose code does not count.
+    """
     if work is None:
         return compute()
     digest = blake2b(digest_size=8)
-    for path in sorted([*(ROOT / "src/assay").rglob("*.py"), *SETS.glob(f"{corpus.name}-*.jsonl"), *inputs]):
+    package = ROOT / "src/assay"
+    code = (path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in without)
+    for path in sorted([*code, *SETS.glob(f"{corpus.name}-*.jsonl"), *inputs]):
         digest.update(path.read_bytes())
     target = work / f"{corpus.name}-{what}-{digest.hexdigest()}.pickle"
     if target.exists():
@@ -135,18 +150,25 @@ def contains(text: str, phrases: Sequence[str]) -> bool:
 
 
 def documentation(corpus: Corpus) -> Iterator[tuple[GoldenQuery, Row]]:
+    settings = corpus.repository.configuration.ask
     for query in corpus.queries("documentation"):
-        reply = corpus.repository.ask(query.text)
+        reply = corpus.repository.ask(query.text, threshold=0.0)  # with what would be printed, whatever the outcome
         alone = corpus.repository.ask(query.text, code=False)
+        answered = reply.confidence >= settings.threshold
+        refused = not reply.sources or reply.confidence < settings.refuse_below
+        right = not query.refuse and contains(reply.text, query.must_contain)
+        selective = {"confidence": reply.confidence, "right": right}
         if query.refuse:
-            near = "near-miss" in query.tags
+            kind = "near" if "near-miss" in query.tags else "foreign"
             yield (
                 query,
                 {
-                    "refused": reply.outcome == "refused",
-                    "near refused" if near else "foreign refused": reply.outcome == "refused",
-                    "not answered": reply.outcome != "answered",
+                    "refused": refused,
+                    f"{kind} refused": refused,
+                    f"{kind} answered": answered,
+                    "not answered": not answered,
                     "refused, documents alone": alone.outcome == "refused",
+                    **selective,
                 },
             )
             continue
@@ -157,13 +179,76 @@ def documentation(corpus: Corpus) -> Iterator[tuple[GoldenQuery, Row]]:
             {
                 "file S@5": any(hit.path in files for hit in hits),
                 "passage S@5": any(contains(hit.text, query.must_contain) for hit in hits),
-                "said": reply.outcome != "refused" and contains(reply.text, query.must_contain),
+                "said": not refused and right,
                 "said, documents alone": alone.outcome != "refused" and contains(alone.text, query.must_contain),
-                "answered": reply.outcome == "answered",
-                "closest": reply.outcome == "closest",
+                "answered": answered,
+                "closest": not answered and not refused,
                 "characters": len(reply.text),
+                **selective,
             },
         )
+
+
+# Selective accuracy
+
+SELECTIVE = ("confidence", "right")  # of a row: figures of the curve, not of the table
+LEVELS = (0.70, 0.75, 0.80, 0.85, 0.90)
+LEAST = 10  # replies; a share of fewer says nothing
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A question, the confidence of its reply, and whether what would be printed contains what it must."""
+
+    query: GoldenQuery
+    confidence: float
+    right: bool
+
+    @property
+    def kind(self) -> str:
+        return "to answer" if not self.query.refuse else "near miss" if "near-miss" in self.query.tags else "foreign"
+
+
+def risk_coverage(outcomes: Sequence[Outcome], thresholds: Sequence[float] = ()) -> list[str]:
+    """Return a table: the lowest threshold at which each selective accuracy is reached, and what is answered there."""
+    ordered = sorted(outcomes, key=lambda each: -each.confidence)
+    accuracy = np.cumsum([each.right for each in ordered]) / np.arange(1, len(ordered) + 1)
+    lines = [
+        "| selective accuracy | threshold | answered | of those to answer | near misses | foreign |",
+        "|---|---|---|---|---|---|",
+    ]
+    for level in LEVELS:
+        reached = [place for place in range(LEAST - 1, len(ordered)) if accuracy[place] >= level]
+        if reached:
+            lines.append(_point(f"{level:.2f}", outcomes, ordered[reached[-1]].confidence))
+        else:
+            lines.append(f"| {level:.2f} | – | – | – | – | – |")
+    return lines + [_point("as shipped", outcomes, threshold) for threshold in thresholds]
+
+
+def _point(label: str, outcomes: Sequence[Outcome], threshold: float) -> str:
+    """Return the row of a threshold; accuracy with its Wilson interval."""
+    answered = [each for each in outcomes if each.confidence >= threshold]
+    share = {
+        kind: np.mean([float(each in answered) for each in outcomes if each.kind == kind] or [0.0])
+        for kind in ("to answer", "near miss", "foreign")
+    }
+    low, high = wilson(sum(each.right for each in answered), len(answered))
+    accuracy = np.mean([float(each.right) for each in answered] or [0.0])
+    return (
+        f"| {label}: {accuracy:.3f} ({low:.2f} to {high:.2f}) | {threshold:.2f} | {len(answered)} of {len(outcomes)}, "
+        f"{len(answered) / len(outcomes):.3f} | {share['to answer']:.3f} | {share['near miss']:.3f} | {share['foreign']:.3f} |"
+    )
+
+
+def wilson(right: int, count: int, z: float = 1.96) -> tuple[float, float]:
+    """Return the 95 % interval of a share."""
+    if not count:
+        return 0.0, 1.0
+    share, spread = right / count, z * z / count
+    middle = (share + spread / 2) / (1 + spread)
+    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + spread)
+    return middle - half, middle + half
 
 
 # Agreement of two labellers
@@ -217,6 +302,7 @@ def interval(values: Sequence[Sequence[float]]) -> tuple[float, float]:
 def table(results: Mapping[str, Sequence[Row]]) -> list[str]:
     """Return a Markdown table: a row per repository, then the mean over repositories with its interval."""
     names = list(dict.fromkeys(name for rows in results.values() for row in rows for name in row))
+    names = [name for name in names if name not in SELECTIVE]
     values = {
         name: {corpus: [row[name] for row in rows if name in row] for corpus, rows in results.items()} for name in names
     }
@@ -247,18 +333,20 @@ def main() -> None:
         return
     if given.split != ["train"] and not given.look:
         parser.error("a test split needs --look REASON: every look is logged")
-    chosen = [
-        corpus
-        for split in given.split
-        for corpus in corpora(given.corpora, given.indexes, split)
-        if not given.only or corpus.name in given.only
-    ]
+    wanted = [corpus for split in given.split for corpus in corpora(given.corpora, given.indexes, split)]
+    chosen = [corpus for corpus in wanted if corpus.root.exists() and (not given.only or corpus.name in given.only)]
+    if absent := [corpus.name for corpus in wanted if not corpus.root.exists()]:
+        print(f"no clone, left out: {', '.join(absent)}\n")
     lines: list[str] = []
     details = []
     for kind, scored in (("navigation", navigation), ("documentation", documentation)):
         if given.set in (None, kind):
             results = {corpus.name: list(scored(corpus)) for corpus in chosen}
             block = table({name: [row for _, row in rows] for name, rows in results.items()})
+            if kind == "documentation":
+                pairs = [pair for rows in results.values() for pair in rows]
+                outcomes = [Outcome(query, row["confidence"], bool(row["right"])) for query, row in pairs]
+                block += ["", *risk_coverage(outcomes, [AskSettings().threshold])]
             if given.look:
                 log_look(f"{kind}: {given.look}", block)
             lines += [*block, ""]

@@ -77,9 +77,9 @@ def test_what_says_the_same_is_said_once() -> None:
 def test_what_is_much_worse_than_the_best_is_left_out() -> None:
     candidates = [Excerpt(_found(text, number), next(excerpts([_found(text, number)])).units) for number, text in
                   enumerate(("alpha beta.", "gamma delta.", "epsilon zeta."))]  # fmt: skip
-    close, far = np.log(0.16), np.log(0.14)
-    assert [one.found.id for one in select(candidates, np.array([0.0, close, far]))] == ["docs/0", "docs/1"]
-    assert [one.worth for one in select(candidates, np.array([far, 0.0, close]))] == [0.0, close]
+    close, far, none = np.log(0.06), np.log(0.04), np.zeros(3)
+    assert [one.found.id for one in select(candidates, np.array([0.0, close, far]), none)] == ["docs/0", "docs/1"]
+    assert [one.worth for one in select(candidates, np.array([far, 0.0, close]), none)] == [0.0, close]
 
 
 def test_an_answer_has_at_most_three_excerpts() -> None:

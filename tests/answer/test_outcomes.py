@@ -11,11 +11,15 @@ import pytest
 
 import assay as package
 from assay.answer.answering import Chat, evidence, extract, messages, write
+from assay.answer.excerpts import excerpts
+from assay.answer.gaps import missing
 from assay.answer.question import Question, Word
-from assay.answer.reply import ANSWERED, CLOSEST, NOT_SURE, REFUSED
+from assay.answer.reply import ANSWERED, CLOSEST, CLOSEST_PASSAGES, REFUSED
 from assay.api import Repository as Opened
 from assay.config.configuration import AskSettings
 from assay.search.embed.server import Server
+from assay.search.hits import SearchHit as Hit
+from assay.text.terms import terms
 from support.command import assay
 from support.repository import Repository
 
@@ -76,7 +80,7 @@ def test_the_closest_passages_are_those_of_the_answer(opened: Opened) -> None:
     closest = extract(found, AskSettings(threshold=1.0, refuse_below=0.0))
     assert (closest.text, closest.sources) == (answer.text, answer.sources)
     refused = extract(found, AskSettings(threshold=1.0, refuse_below=1.0))
-    assert refused.text.startswith("No answer found. Searched: 2 passages and 1 definition.")
+    assert refused.text.startswith("Not here. Searched: 2 passages and 1 definition.")
     assert "Nearest: docs/guide.md:7-9" in refused.text
 
 
@@ -103,12 +107,13 @@ def test_the_exit_code_is_0_only_for_an_answer(station: Repository) -> None:
         for form in ("text", "markdown"):
             printed = assay(station.root, "ask", QUESTION, "--format", form)
             assert printed.code == code
-            assert printed.out.startswith(f"{NOT_SURE}\n\n") == (outcome == CLOSEST)
+            assert printed.out.startswith(f"{CLOSEST_PASSAGES}: ") == (outcome == CLOSEST)
             assert ("[#1]" in printed.out) == (outcome != REFUSED)
-    assert NOT_SURE == "Not sure. These passages come closest:"
+            assert printed.out.startswith("Not here. ") == (outcome == REFUSED)
+        assert (done.json["missing"] is not None) == (outcome == CLOSEST)
 
 
-def test_a_terminal_says_too_that_it_is_not_sure(station: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_says_first_that_it_is_no_answer(station: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     from assay.cli import search
     from assay.cli.options import View
     from assay.cli.screen import Size
@@ -121,8 +126,8 @@ def test_a_terminal_says_too_that_it_is_not_sure(station: Repository, monkeypatc
         reply = extract(evidence(repo.searcher(), QUESTION), AskSettings(threshold=1.0, refuse_below=0.0))
     search._print_answer(reply, "text", False, view)
     search._print_answer(replace(reply, outcome=ANSWERED), "text", False, view)
-    assert shown[0].startswith(f"{NOT_SURE}\n")
-    assert not shown[1].startswith("Not sure")
+    assert shown[0].startswith(f"{CLOSEST_PASSAGES}: ")
+    assert CLOSEST_PASSAGES not in shown[1]
 
 
 def test_a_bad_limit_is_an_error_that_names_it(station: Repository) -> None:
@@ -195,8 +200,49 @@ def test_a_word_only_of_the_code_is_unseen_to_a_question_to_the_documents(opened
     assert "station" in found.question.unseen
 
 
-def test_a_question_of_common_words_only_gets_the_closest_passages() -> None:
-    common, rare = Word("pump", ("pump",), 30, 1.0), Word("sluice", ("sluic",), 2, 3.0)
-    assert not Question("Who wrote the pump?", (common,), 100).is_specific
-    assert Question("Who wrote the sluice of the pump?", (common, rare), 100).is_specific
-    assert Question("Who wrote the pump?", (common,), 40).is_specific, "too few texts to tell"
+# near misses
+
+
+def test_a_near_miss_is_not_printed_as_an_answer(opened: Opened) -> None:
+    for question in (
+        "How do I stop the pumps before the pressure rises?",
+        "How do I drain the pumps?",
+        "Who repairs a valve when it leaks?",
+        "Does the plumber work on Sundays?",
+    ):
+        reply = opened.ask(question)
+        assert reply.outcome != ANSWERED, (question, reply.confidence)
+        assert reply.confidence < reply.threshold
+
+
+def test_a_question_that_the_documents_answer_is_answered(opened: Opened) -> None:
+    reply = opened.ask("When must pumps be started?")
+    assert (reply.outcome, reply.missing, reply.notice) == (ANSWERED, "", "")
+    assert reply.text.startswith("Pumps must be started before any valve is opened")
+    assert reply.confidence >= reply.threshold
+
+
+def test_closest_passages_name_what_they_lack(opened: Opened) -> None:
+    never = opened.ask("How do I stop the pumps before the pressure rises?")
+    assert (never.outcome, never.missing) == (CLOSEST, "nothing in this corpus mentions “stop”")
+    assert never.notice == f"{CLOSEST_PASSAGES}: {never.missing}."
+
+
+def test_what_is_missing_is_absent_elsewhere_scattered_or_uncertain() -> None:
+    hit = Hit(
+        "a", "passage", "a.md", "markdown", 1, 1, 0, ("Gateway",), "", 1.0, 1.0, 0.5, "The gateway speaks REST.", "a.md:1",
+        frozenset(),
+    )  # fmt: skip
+    other = replace(hit, id="b", headings=(), text="A stream of events.")
+    chosen = [next(excerpts([each])) for each in (hit, other)]
+
+    def lacks(**frequencies: int) -> str:
+        words = tuple(Word(word, tuple(terms(word)), count, 3.0 - count) for word, count in frequencies.items())
+        return missing(Question("?", words, 10), chosen)
+
+    assert lacks(gateway=1, gRPC=0) == "nothing in this corpus mentions “gRPC”"
+    assert lacks(gateway=1, billing=1) == "none of them mentions “billing”"
+    assert lacks(gRPC=0, billing=1) == "nothing in this corpus mentions “gRPC”; none of them mentions “billing”"
+    assert lacks(gateway=1, events=1) == "no passage says all of this in one place"
+    assert lacks(gateway=1, rest=1).startswith("they have the words of the question")
+    assert lacks(a1=1, b2=2, c3=1, d4=1) == "none of them mentions “a1”, “c3” or “d4”"

@@ -53,7 +53,7 @@ def test_items_and_rows_stay_whole() -> None:
     assert _told(text) == [
         (ITEM, "- one goes on", 0, 1),
         (ITEM, "- two", 2, 2),
-        (ROW, "| `x` | stops. Really. |", 6, 6),
+        (ROW, "`x` | stops. Really.", 6, 6),
     ]
 
 

@@ -31,7 +31,8 @@ ANSWERS = {
     "search": ("search", QUERY),
     "search-nothing": ("search", "blockchain"),
     "ask": ("ask", QUESTION),
-    "ask-refused": ("ask", "How do I renew a passport?"),
+    "ask-closest": ("ask", "How do I renew a passport?"),
+    "ask-refused": ("ask", "Which Kubernetes cluster runs the billing?"),
     "symbols": ("symbols", "*fine*"),
     "impact": ("impact", "compute_fine"),
 }

@@ -58,7 +58,7 @@ def _replies() -> Iterator[str]:
     source = reply.Source(1, "docs/a.md", "docs/a.md", 1, 2, 0, ("Fines",), "docs/a.md:1-2", "text", "markdown")
     for outcome, text in ((reply.CLOSEST, "A fine. [#1]"), (reply.REFUSED, reply.refusal(searched))):
         sources = (source,) if outcome == reply.CLOSEST else ()
-        made = reply.Reply("a question", text, outcome, 0.4, 0.4, sources, searched, (7,))
+        made = reply.Reply("a question", text, outcome, 0.4, 0.4, sources, searched, "none of them", (7,))
         yield from (reply.render_reply(made, form) for form in ("text", "markdown"))
 
 
@@ -225,7 +225,7 @@ def test_an_answer_in_markdown_stays_in_its_quotation(station: Repository, thres
         asked = ("ask", "When does the forged sluice close?", "--path", path)
         done = assay(station.root, *asked, "--threshold", threshold, "--format", "markdown")
         lines = [line for line in done.out.splitlines() if line and not line.startswith(("> ", "- [#"))]
-        assert [line for line in lines if line not in (">", reply.NOT_SURE)] == []
+        assert [line for line in lines if line != ">" and not line.startswith(reply.CLOSEST_PASSAGES)] == []
         assert not re.search(r"(?<!\\)<[/!]", done.out)
 
 
@@ -312,6 +312,15 @@ def test_no_line_of_a_search_without_an_index_is_forged() -> None:
 
 
 def test_the_notices_are_those_of_the_code() -> None:
-    for notice in ("No answer", "Not sure.", "assay: warning:", "task: ", "> confidence:", "== ", "[#1] ", "- [#1]"):
+    for notice in (
+        "Not here",
+        "Closest passages",
+        "assay: warning:",
+        "task: ",
+        "> confidence:",
+        "== ",
+        "[#1] ",
+        "- [#1]",
+    ):
         assert any(opening.startswith(notice.strip()) for opening in openings()), notice
     assert forged("\n".join(planted())) == planted()

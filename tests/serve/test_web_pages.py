@@ -191,9 +191,17 @@ def test_an_answer_cites_sources_that_stand_below_it_and_lead_to_the_text(server
     assert re.search('class="line cited" data-number="3" id="cited">.*Discounts are applied', text)
 
 
+def test_closest_passages_say_what_they_lack_beside_the_confidence(server: Server) -> None:
+    page = server.get("/", task="when are discounts refunded", view="answer").text
+    assert "Closest passages, not an answer: nothing in this corpus mentions “refunded”." in page
+    confidence = re.search(r"confidence (\d+)%</strong>, an answer needs (\d+)%", page)
+    assert confidence
+    assert int(confidence[1]) < int(confidence[2])
+
+
 def test_what_is_not_answered_says_what_came_nearest(server: Server) -> None:
     page = server.get("/", task="which discounts has the moon on kubernetes", view="answer").text
-    assert "No answer" in page
+    assert "Not here" in page
     assert "“kubernetes”" in page
     assert "--threshold" not in page
     assert 'class="results passages"' in page[page.index("What came nearest") :]

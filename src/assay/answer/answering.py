@@ -16,6 +16,7 @@ import numpy as np
 from assay.answer.citations import Citations
 from assay.answer.confidence import confidence
 from assay.answer.excerpts import PASSAGES, choose
+from assay.answer.gaps import missing
 from assay.answer.question import Question, analyze_question
 from assay.answer.reply import (
     ANSWERED,
@@ -83,13 +84,13 @@ def extract(found: Evidence, settings: AskSettings) -> Reply:
     question = found.question
     searched = SearchScope(found.corpus, tuple(dict.fromkeys(hit.place for hit in found.hits)), question.unseen)
     chosen = choose(question, found.hits, found.embedder)
-    certainty = confidence(question, found.hits, chosen)
-    if not chosen or certainty < min(settings.refuse_below, settings.threshold):
-        return Reply(question.text, refusal(searched), REFUSED, certainty, settings.threshold, (), searched)
+    chance, threshold = confidence(question, found.hits, chosen, found.embedder), settings.threshold
+    if not chosen or chance < min(settings.refuse_below, threshold):
+        return Reply(question.text, refusal(searched), REFUSED, chance, threshold, (), searched)
     text, sources = render_excerpts(chosen)
-    is_sure = certainty >= settings.threshold and (question.is_specific or not settings.threshold)
-    outcome = ANSWERED if is_sure else CLOSEST
-    return Reply(question.text, text, outcome, certainty, settings.threshold, sources, searched)
+    if chance >= threshold:
+        return Reply(question.text, text, ANSWERED, chance, threshold, sources, searched)
+    return Reply(question.text, text, CLOSEST, chance, threshold, sources, searched, missing(question, chosen))
 
 
 def write(found: Evidence, settings: AskSettings, model: Chat, show: Callable[[str], None] | None = None) -> Reply:
@@ -110,8 +111,8 @@ def write(found: Evidence, settings: AskSettings, model: Chat, show: Callable[[s
     else:
         sources = tuple(_whole(number, passages[number - 1]) for number in citations.used)
     return replace(
-        excerpts, text=text, outcome=ANSWERED if citations.used else REFUSED, sources=sources, dropped=tuple(citations.dropped),
-        model=model.server.name, problem=model.problem,
+        excerpts, text=text, outcome=ANSWERED if citations.used else REFUSED, sources=sources, missing="",
+        dropped=tuple(citations.dropped), model=model.server.name, problem=model.problem,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -34,7 +34,7 @@ _MAX_UNITS = 40  # of a passage; more are lists of data
 _SHORT = 25  # characters; a shorter unit is no good start
 _NUMBER = re.compile(r"\b\d+\b")
 _DUPLICATE_OVERLAP = 0.8  # share of common terms
-_MIN_RELATIVE_CHANCE = 0.15  # of a further excerpt, relative to the first
+_MIN_RELATIVE_CHANCE = 0.05  # of a further excerpt, relative to the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class Excerpt:
     found: SearchHit
     units: tuple[Unit, ...]
     worth: float = 0.0  # score of the model; higher is better
+    vector: float = 0.0  # cosine of the question and the excerpt
 
     @property
     def label(self) -> str:
@@ -67,11 +68,14 @@ class Excerpt:
 def choose(question: Question, hits: Sequence[SearchHit], embedder: Embedder | None = None) -> list[Excerpt]:
     """Return the excerpts that answer best, best first. Near-duplicates and much weaker ones are left out."""
     candidates = list(excerpts(hits))
-    return select(candidates, rate(question, candidates, hits, embedder)) if candidates else []
+    if not candidates:
+        return []
+    values = features(question, candidates, hits, embedder)
+    return select(candidates, rate(values), values["vector"])
 
 
-def select(candidates: Sequence[Excerpt], scores: Floats) -> list[Excerpt]:
-    """Return the best candidates that do not repeat each other, best first."""
+def select(candidates: Sequence[Excerpt], scores: Floats, vectors: Floats) -> list[Excerpt]:
+    """Return the best candidates that do not repeat each other, best first, with their values."""
     order = np.argsort(-scores, kind="stable")
     chosen: list[Excerpt] = []
     for place in order.tolist():
@@ -80,20 +84,28 @@ def select(candidates: Sequence[Excerpt], scores: Floats) -> list[Excerpt]:
             break
         candidate = candidates[place]
         if not any(_overlap(candidate, other) for other in chosen):
-            chosen.append(Excerpt(candidate.found, candidate.units, float(scores[place])))
+            chosen.append(Excerpt(candidate.found, candidate.units, float(scores[place]), float(vectors[place])))
     return chosen
 
 
 def excerpts(hits: Sequence[SearchHit]) -> Iterator[Excerpt]:
-    """Yield every longest run of units within the length, from each unit on, of each hit."""
+    """Yield every longest run of units within the length, from each place where one may begin, of each hit."""
     for hit in hits[:PASSAGES]:
         pieces = units(hit.text, hit.headings, hit.language, code=hit.kind != PASSAGE)[:_MAX_UNITS]
         end = 0
-        for start in range(len(pieces)):
+        for start in _starts(pieces):
             reach = _reach(pieces, start)
             if reach > end:  # otherwise it is part of the run before
                 end = reach
                 yield Excerpt(hit, tuple(pieces[start:end]))
+
+
+def _starts(pieces: Sequence[Unit]) -> Iterator[int]:
+    """Yield where an excerpt may begin: at a paragraph, item, row or block of code, inside only overlong paragraphs."""
+    for _, group in groupby(range(len(pieces)), key=lambda place: pieces[place].block):
+        places = list(group)
+        is_whole = pieces[places[0]].kind == SENTENCE and sum(len(pieces[place].text) for place in places) < _MAX_LENGTH
+        yield from places[:1] if is_whole else places
 
 
 def _reach(pieces: Sequence[Unit], start: int) -> int:
@@ -116,12 +128,16 @@ def _overlap(excerpt: Excerpt, other: Excerpt) -> bool:
 # The model
 
 
-def rate(
-    question: Question, candidates: Sequence[Excerpt], hits: Sequence[SearchHit], embedder: Embedder | None
-) -> Floats:
-    """Return the score of each candidate."""
-    values = features(question, candidates, hits, embedder)
-    return np.asarray(sum(weight * (values[name] - mean) for name, (mean, weight) in _model().items()), np.float64)
+def rate(values: Mapping[str, Floats]) -> Floats:
+    """Return the score of each candidate from its features. Without vectors, theirs count as average."""
+    score = np.zeros(len(values["vector"]))
+    for name, (mean, weight) in _model().items():
+        if values["vector"].any() or name not in _OF_VECTORS:
+            score += weight * (values[name] - mean)
+    return score
+
+
+_OF_VECTORS = ("vector", "vector, relative")
 
 
 @cache
@@ -167,7 +183,8 @@ def features(
         )
     nearness = _nearness(question, candidates, embedder)
     values = dict(zip(_NAMES, np.array(rows, np.float64).reshape(len(rows), len(_NAMES)).T, strict=True))
-    return values | {"vector": nearness, "vector, relative": nearness / max(nearness.max(initial=0.0), 1e-6)}
+    relative = np.clip(nearness / max(nearness.max(initial=0.0), 1e-6), -1.0, 1.0)  # none may be near
+    return values | {"vector": nearness, "vector, relative": relative}
 
 
 _NAMES = (

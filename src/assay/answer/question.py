@@ -20,8 +20,6 @@ _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
 _MAX_COMPOUND = 60  # letters; longer words are data, not compounds
 _MIN_PART = 2  # letters of a part of a compound
 _MAX_PASSAGES_READ = 500  # passages searched for a compound
-_COMMON_SHARE = 0.1  # of all texts: a word in more of them tells none apart
-_FEW_TEXTS = 50  # among fewer, shares say nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +54,6 @@ class Question:
     def pairs(self) -> frozenset[tuple[str, str]]:
         """Pairs of adjacent terms, stop words included."""
         return frozenset(pairwise(terms(self.text)))
-
-    @property
-    def is_specific(self) -> bool:
-        """True if some word tells texts apart: “Who wrote Flask?” has none in Flask's manual, where any text matches it."""
-        return self.texts < _FEW_TEXTS or any(word.frequency <= _COMMON_SHARE * self.texts for word in self.words)
 
     @property
     def unseen(self) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from assay.answer.citations import strip_unknown_citations
 from assay.answer.excerpts import Excerpt
-from assay.answer.units import CODE, SENTENCE, Unit
+from assay.answer.gaps import listed
+from assay.answer.units import CODE, ITEM, ROW, SENTENCE, Unit
 from assay.search.hits import SearchHit
 from assay.text.display import printable, quoted
 from assay.text.markup import FENCE, closes, ticks_around
@@ -61,6 +62,7 @@ class Reply:
     threshold: float
     sources: tuple[Source, ...]
     searched: SearchScope
+    missing: str = ""  # of the closest passages: what they lack
     dropped: tuple[int, ...] = ()  # cited numbers that no passage has
     model: str = ""  # its name; empty for excerpts
     problem: str = ""  # why it is incomplete
@@ -72,8 +74,10 @@ class Reply:
 
     @property
     def notice(self) -> str:
-        """Words of assay itself: the refusal, or that it is not sure; empty for an answer."""
-        return NOT_SURE if self.outcome == CLOSEST else "" if self.quotation else self.text
+        """Words of assay itself: the refusal, or what the closest passages lack; empty for an answer."""
+        if self.outcome == CLOSEST:
+            return f"{CLOSEST_PASSAGES}: {self.missing}."
+        return "" if self.quotation else self.text
 
     @property
     def quotation(self) -> str:
@@ -120,17 +124,12 @@ def render_excerpts(chosen: Sequence[Excerpt]) -> tuple[str, tuple[Source, ...]]
 
 def _paragraphs(excerpt: Excerpt, citation: str) -> Iterator[str]:
     """Yield paragraphs; a term is named before what first explains it, the last one of prose has the citation."""
-    markup = excerpt.found.language
-    groups = [
-        (kind, list(group))
-        for (kind, _, _), group in groupby(
-            excerpt.units, key=lambda unit: (unit.kind, unit.label, unit.block if unit.kind == SENTENCE else 0)
-        )
-    ]
-    labels = ["", *(units[0].label.text for _, units in groups)]
+    lines = excerpt.found.text.split("\n")
+    groups = [list(group) for _, group in groupby(excerpt.units, key=_paragraph_key)]
+    labels = ["", *(units[0].label.text for units in groups)]
     joined = (
-        _join_units(kind, units, markup, "" if label == before else label)
-        for (kind, units), before, label in zip(groups, labels, labels[1:], strict=False)
+        _join_units(units, excerpt.found.language, lines, "" if label == before else label)
+        for units, before, label in zip(groups, labels, labels[1:], strict=False)
     )
     texts = [text for text in joined if text]
     cited = max((place for place, text in enumerate(texts) if not text.startswith(_FENCE)), default=None)
@@ -143,18 +142,39 @@ def _paragraphs(excerpt: Excerpt, citation: str) -> Iterator[str]:
 _FENCE = "```"
 
 
-def _join_units(kind: str, units: Sequence[Unit], markup: str, label: str) -> str:
-    """Join sentences with blanks, items and rows with newlines, after the term they explain; fence code.
+def _paragraph_key(unit: Unit) -> tuple[str, str, int]:
+    """Return what neighbouring units of one paragraph, list, table or code block share."""
+    return unit.kind, unit.label.text, unit.block if unit.kind in (SENTENCE, ROW) else 0
 
-    Text that looks like a citation is removed.
+
+def _join_units(units: Sequence[Unit], markup: str, lines: Sequence[str], label: str) -> str:
+    """Return units of one kind as text: sentences as a paragraph, items and rows as a list, after the term they explain.
+
+    Code is fenced. Text that looks like a citation is removed.
     """
-    if kind != CODE:
-        text = (" " if kind == SENTENCE else "\n").join(_plain(unit.text, markup) for unit in units)
-        explained = "" if not label or label in units[0].text else f"{_plain(label, markup)}: "
-        return _without_citations(f"{explained}{text}".strip())
-    code = "\n\n".join(unit.text for unit in units)
-    fence = ticks_around(code)
-    return f"{fence}\n{code}\n{fence}"
+    kind = units[0].kind
+    if kind == CODE:
+        code = "\n\n".join(unit.text for unit in units)
+        fence = ticks_around(code)
+        return f"{fence}\n{code}\n{fence}"
+    parts = [_plain(unit.text, markup) for unit in units]
+    if kind == ITEM:
+        indents = [_indent(lines[unit.first], markup) for unit in units]
+        levels = sorted(set(indents))
+        parts = [f"{'  ' * levels.index(indent)}{part}" for part, indent in zip(parts, indents, strict=True)]
+    elif kind == ROW:
+        header = [_plain(units[0].header, markup)] if units[0].header else []
+        parts = [*header, *(f"- {part}" for part in parts if part)]
+    between = " " if kind == SENTENCE else "\n"
+    term = (_plain(label, markup) or label.strip("!?+ ")) if label and label not in units[0].text else ""
+    text = between.join(filter(None, parts)).strip()
+    return _without_citations(f"{term}:{between}{text}" if term else text)
+
+
+def _indent(line: str, markup: str) -> int:
+    """Return how far a list item is indented; the signs of AsciiDoc say it by their number."""
+    text = plain_text(line, markup) if markup == "asciidoc" else line.expandtabs(4)
+    return len(text) - len(text.lstrip())
 
 
 def _plain(text: str, markup: str) -> str:
@@ -172,14 +192,14 @@ def _without_citations(text: str) -> str:
 # Refusals
 
 _MAX_PLACES = 3
-NO_ANSWER = "No answer found."
+NOT_HERE = "Not here."
 
 
-def refusal(searched: SearchScope, why: str = NO_ANSWER) -> str:
+def refusal(searched: SearchScope, why: str = NOT_HERE) -> str:
     """Return the text of a refusal: the reason, the corpus searched, and what to try next."""
     lines = [f"{why} Searched: {searched.corpus}."]
     if searched.unseen:
-        lines.append(f"Nothing in this corpus mentions {_listed(searched.unseen)}.")
+        lines.append(f"Nothing in this corpus mentions {listed(searched.unseen)}.")
     if searched.places:
         lines.append(f"Nearest: {'; '.join(searched.places[:_MAX_PLACES])}.")
         lines.append(
@@ -190,18 +210,12 @@ def refusal(searched: SearchScope, why: str = NO_ANSWER) -> str:
     return "\n".join(lines)
 
 
-def _listed(words: tuple[str, ...]) -> str:
-    """Quote and join words: “a”, “b” or “c”."""
-    quoted = [f"“{word}”" for word in words]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-
-
 # Renderings
 
 FORMS = ("text", "markdown", "json")
 
 
-NOT_SURE = "Not sure. These passages come closest:"
+CLOSEST_PASSAGES = "Closest passages, not an answer"
 EXCERPT = {"text": "  ", "markdown": "> "}  # before each line that is not assay's own
 
 
@@ -265,6 +279,7 @@ def as_json(reply: Reply) -> dict[str, Any]:
         "grounded": reply.grounded,
         "confidence": reply.confidence,
         "threshold": reply.threshold,
+        "missing": reply.missing or None,
         "citations": [_citation(source) for source in reply.sources],
         "dropped_citations": list(reply.dropped),
         "searched": {

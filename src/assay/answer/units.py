@@ -29,6 +29,7 @@ class Unit:
     last: int
     block: int  # shared by the units of a paragraph or table
     label: Label = NO_LABEL
+    header: str = ""  # of the table that a row belongs to
 
 
 def units(text: str, headings: Sequence[str] = (), markup: str = "", code: bool = False) -> list[Unit]:
@@ -55,11 +56,13 @@ def _units(block: Block, number: int) -> Iterator[Unit]:
     if block.kind == blocks.CODE:
         yield from _code(block.lines, number, block.label)
     elif block.kind == blocks.TABLE:
-        for row in block.lines:
-            yield Unit(ROW, row.text.strip(), row.number, row.number, number, block.label)
+        header = next((row.text for row in block.rows if row.is_header), "")
+        for row in block.rows:
+            if row.text and not row.is_header:
+                yield Unit(ROW, row.text, row.first, row.last, number, block.label, header)
     elif block.kind == blocks.ITEM and len(block.text.split()) <= _MAX_ITEM_WORDS:
         yield Unit(ITEM, block.text, first, last, number, block.label)
-    elif block.kind in (blocks.PARAGRAPH, blocks.QUOTE, blocks.ITEM) or (
+    elif block.kind in (blocks.PARAGRAPH, blocks.ITEM) or (
         block.kind == blocks.DIRECTIVE and block.name in blocks.ADMONITIONS
     ):
         yield from _prose(block.lines, number, block.label)

@@ -170,7 +170,7 @@ def ask_command(
     """Answer QUESTION from documents and code with citations [#1], or refuse and report what was searched.
 
     The QUESTION - is read from standard input.
-    Exit codes: 0 answered, 1 not sure or refused, 2 could not run.
+    Exit codes: 0 answered, 1 closest passages or not here, 2 could not run.
     """
     fresh = refresh()
     stream = _StreamPrinter(EXCERPT[form]) if form == "text" else None

@@ -78,8 +78,8 @@ class SearchSettings:
 class AskSettings:
     """Defaults for questions."""
 
-    threshold: float = 0.40  # confidence from which a question is answered
-    refuse_below: float = 0.35  # confidence below which it is refused; between the two, the closest passages are shown
+    threshold: float = 0.70  # confidence from which a question is answered
+    refuse_below: float = 0.20  # confidence below which it is refused; between the two, the closest passages are shown
     model: str = ""  # URL#NAME of the model; empty: excerpts
     model_key_variable: str = ""  # environment variable with its key
 

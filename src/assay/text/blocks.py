@@ -11,24 +11,28 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from typing import NamedTuple
 
-from assay.text.markup import ANY, MARKUPS, closes
+from assay.text.markup import ANY, FENCE, MARKUPS, closes
+from assay.text.tables import Row, read_table
 
-HEADING, PARAGRAPH, ITEM, TABLE, CODE, DIRECTIVE, TERM, QUOTE, MARK = (
-    "heading", "paragraph", "item", "table", "code", "directive", "term", "quote", "mark",
+HEADING, PARAGRAPH, ITEM, TABLE, CODE, DIRECTIVE, TERM, MARK = (
+    "heading", "paragraph", "item", "table", "code", "directive", "term", "mark",
 )  # fmt: skip
 
 _SIGNED_HEADING = re.compile(r"^(#{1,6}|={1,6})\s+\S")
 _RULE = re.compile(
-    r"^\s*([=\-~^\"'`#*+.:_])\1{2,}\s*$|^\s*\|?[\s:|+=-]*-{2,}[\s:|+=-]*$"
+    r"^\s*([=\-~^\"'`#*+.:_])\1{2,}\s*$|^\s*([-*_])(?:\s+\2){2,}\s*$|^\s*\|?[\s:|+=-]*-{2,}[\s:|+=-]*$"
 )  # underlines, and lines inside tables
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|\(?[a-z][.)]|#\.)\s+\S")
+_QUOTE = re.compile(r" {0,3}(?:>(?!>>)[ ]?)+(?!>)(?:\[!\w+\]\s*$)?")  # `>>>` is a prompt of Python, `[!NOTE]` an alert
+_NO_QUOTES = frozenset(["rst", "asciidoc"])
+_ASCIIDOC_ITEM = re.compile(r"^\s*(?:-|\*{1,5}|\.{1,5}|\d{1,3}\.)\s+\S")
 _ROW = re.compile(r"^\s*\|.*\|\s*$")
 _CELLS = re.compile(r"^\s*\|.*\|\s*$|^.*\S \| ")  # of tables extracted from formats without markup
 _EXTRACTED = frozenset(["html", "docx", "man"])
 _DIRECTIVE = re.compile(r"^\s*\.\. +(?:([\w:+-]+)::(?:\s+(.*))?|_[^:]+:.*|\|.*|.*)$")
 _LITERAL = re.compile(r"\s+::\s*$|^::\s*$|(?<=:):\s*$")  # introduces the code below, without text of its own
-# anchors, attributes, comments, pictures
-_MARK = re.compile(r"^\s*(?:\[\[.*\]\]|\[[\w=,.\"' -]+\]|:[\w-]+:(?!`).*|<!--.*-->|!\[.*\]\(.*\))\s*$")
+# anchors, attributes, containers, comments, pictures
+_MARK = re.compile(r"^\s*(?:\[\[.*\]\]|\[[\w=,.\"' -]+\]|:[\w-]+:(?!`).*|:{3,}.*|<!--.*-->|!\[.*\]\(.*\))\s*$")
 _INDENT = 4  # columns: text indented as much further than what it belongs to is code
 
 _CODE_DIRECTIVES = frozenset(
@@ -102,8 +106,8 @@ NO_LABEL = Label("", 0, -1)
 class Block:
     """A block of a text. Its lines are content: without fences, options of directives, header and rules of tables.
 
-    Kinds: HEADING, PARAGRAPH, QUOTE, ITEM (one of a list), TABLE (its lines are rows), CODE, TERM (of a definition),
-    DIRECTIVE, and MARK: rules, anchors, attributes, pictures and comments.
+    Kinds: HEADING, PARAGRAPH, ITEM (one of a list), TABLE, CODE, TERM (of a definition), DIRECTIVE, and MARK: rules,
+    anchors, attributes, pictures and comments. Quotations are read as what they quote.
     """
 
     kind: str
@@ -112,6 +116,7 @@ class Block:
     level: int = 0  # of a heading, if known
     name: str = ""  # of a directive: `note`, `py:data`; empty for a comment
     argument: str = ""  # of a directive, or the title of a heading
+    rows: tuple[Row, ...] = ()  # of a table
 
     @property
     def text(self) -> str:
@@ -124,13 +129,27 @@ def blocks(lines: Sequence[str], markup: str = "") -> Iterator[Block]:
     return _Reader([Line(number, line.expandtabs(4)) for number, line in enumerate(lines)], markup).blocks()
 
 
+def _without_quotation_marks(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines without the signs of quotations, outside fenced code."""
+    out, fence = [], ""
+    for line in lines:
+        opening = FENCE.match(line.text) if not fence else None
+        if not fence and not opening and (mark := _QUOTE.match(line.text)) and ">" in mark[0]:
+            line = Line(line.number, line.text[mark.end() :])
+        out.append(line)
+        fence = "" if fence and closes(line.text, fence) else opening[1] if opening else fence
+    return out
+
+
 class _Reader:
     """Line-by-line reader. `_labels` is the stack of terms, items and directives that indented text belongs to."""
 
     def __init__(self, lines: Sequence[Line], markup: str) -> None:
-        self._lines, self._at = list(lines), 0
+        self._lines, self._at = list(lines if markup in _NO_QUOTES else _without_quotation_marks(lines)), 0
+        self._texts = [line.text for line in self._lines]
         language = MARKUPS.get(markup, ANY)
-        self._fence = language.fence
+        self._fence, self._markup = language.fence, markup
+        self._item = _ASCIIDOC_ITEM if markup == "asciidoc" else _ITEM
         self._row = _CELLS if markup in _EXTRACTED else _ROW
         self._headings = {
             heading.line: heading for heading in language.outline([line.text for line in lines], 0).headings
@@ -155,10 +174,12 @@ class _Reader:
             if line.text[fence.end() :].strip() == _EMBEDDED_RST:
                 return self._embedded(line, fence[1])
             return self._fenced(line, fence[1])
-        too_deep = line.indent - self._text_indent >= _INDENT and not _ITEM.match(line.text)
+        too_deep = line.indent - self._text_indent >= _INDENT and not self._item.match(line.text)
         if too_deep or (literal and line.indent > self._paragraph_indent):
             return Block(CODE, self._indented(line.indent), self._label)
-        if directive := _DIRECTIVE.match(line.text):
+        if table := self._table(line):
+            return table
+        if self._markup != "asciidoc" and (directive := _DIRECTIVE.match(line.text)):
             return self._directive(line, directive[1] or "", (directive[2] or "").strip())
         if line.number in self._headings:
             heading = self._headings[line.number]
@@ -168,8 +189,6 @@ class _Reader:
         if self._is_mark(line):
             self._at += 1
             return Block(MARK, (line,), self._label)
-        if self._row.match(line.text):
-            return self._table()
         if self._is_term(line):
             self._at += 1
             self._labels.append(Label(line.text.strip(), line.number, line.indent))
@@ -194,13 +213,21 @@ class _Reader:
 
     def _underlined(self) -> bool:
         below = self._below()
-        return below is not None and bool(_RULE.match(below.text)) and "|" not in below.text and not below.indent
+        return (
+            below is not None and bool(_RULE.match(below.text)) and "|" not in below.text and not below.indent
+            and not self._delimits(below)
+        )  # fmt: skip
+
+    def _delimits(self, line: Line) -> bool:
+        """Return whether a line opens or closes a quotation of AsciiDoc, or a container of Markdown."""
+        sign = {"asciidoc": "____", "rst": None}.get(self._markup, ":::")
+        return sign is not None and line.text.startswith(sign)
 
     def _is_term(self, line: Line) -> bool:
         """Return whether a line is the term of a definition: more deeply indented text follows directly."""
         below = self._below()
         return (
-            below is not None and not below.blank and below.indent > line.indent + 1 and not _ITEM.match(line.text)
+            below is not None and not below.blank and below.indent > line.indent + 1 and not self._item.match(line.text)
             and not line.text.rstrip().endswith((":", ","))
         )  # fmt: skip
 
@@ -223,7 +250,7 @@ class _Reader:
         """Read past the opening of embedded reStructuredText: its blocks follow, its closing fence is dropped."""
         end = self._closing(fence, bare=False)
         if end is not None:
-            self._lines[end] = Line(self._lines[end].number, "")
+            self._lines[end], self._texts[end] = Line(self._lines[end].number, ""), ""
         self._at += 1
         return Block(MARK, (line,), self._label)
 
@@ -259,15 +286,21 @@ class _Reader:
         self._labels.append(label)
         return Block(DIRECTIVE, (Line(line.number, argument),), self._label, name=plain, argument=argument)
 
-    def _table(self) -> Block:
-        rows = []
-        while self._at < len(self._lines) and self._row.match(self._lines[self._at].text):
-            line, below = self._lines[self._at], self._below()
-            header = below is not None and bool(_RULE.match(below.text))
-            if not header and not _RULE.match(line.text):
-                rows.append(line)
-            self._at += 1
-        return Block(TABLE, tuple(rows), self._label)
+    def _table(self, line: Line) -> Block | None:
+        """Read a table, if one begins here."""
+        if table := read_table(self._texts, self._at, self._markup):
+            rows, end = table
+        elif self._row.match(line.text):  # of a format without markup
+            end = self._at + 1
+            while end < len(self._lines) and self._row.match(self._lines[end].text):
+                end += 1
+            inside = [each for each in self._lines[self._at : end] if not _RULE.match(each.text)]
+            rows = [Row(each.number, each.number, tuple(each.text.split(" | "))) for each in inside]
+        else:
+            return None
+        block = Block(TABLE, tuple(self._lines[self._at : end]), self._label, rows=tuple(rows))
+        self._at = end
+        return block
 
     def _paragraph(self, line: Line) -> Block:
         """Read lines up to a blank one or the start of another block."""
@@ -279,14 +312,13 @@ class _Reader:
             self._at += 1
         self._literal = lines[-1].text.rstrip().endswith("::")
         lines[-1] = Line(lines[-1].number, _LITERAL.sub("", lines[-1].text))
-        kind = QUOTE if line.text.lstrip().startswith(">") else PARAGRAPH
-        if _ITEM.match(line.text):
-            kind = ITEM
+        kind = ITEM if self._item.match(line.text) else PARAGRAPH
+        if kind == ITEM:
             self._labels.append(self._label._replace(indent=line.indent))
         return Block(kind, tuple(lines), self._label)
 
     def _interrupts(self, line: Line) -> bool:
         """Return whether a line ends the paragraph before it."""
-        if line.blank or line.number in self._headings or self._underlined():
+        if line.blank or line.number in self._headings or self._underlined() or self._delimits(line):
             return True
-        return any(pattern.match(line.text) for pattern in (_ITEM, self._row, self._fence, _SIGNED_HEADING))
+        return any(pattern.match(line.text) for pattern in (self._item, self._row, self._fence, _SIGNED_HEADING))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import dedent
 from urllib.parse import urlencode
 
-from assay.answer.reply import CLOSEST, NOT_SURE, REFUSED, Reply, Source
+from assay.answer.reply import CLOSEST, REFUSED, Reply, Source
 from assay.api import Repository
 from assay.core.items import Passage, is_passage_id
 from assay.html.elements import Child, Markup, decimal, element, join
@@ -112,7 +112,7 @@ def render_answer(bench: Bench, question: str) -> Markup:
 
 
 def _render_excerpts(repo: Repository, reply: Reply) -> Markup:
-    note = element("p", NOT_SURE, class_="note") if reply.outcome == CLOSEST else None
+    note = element("p", reply.notice, class_="note") if reply.outcome == CLOSEST else None
     source_numbers = {source.number for source in reply.sources}
     body = element("div", list(blocks(reply.text, source_numbers)), class_="answer")
     sources = element("ol", [_render_source(source, reply.question) for source in reply.sources], class_="sources")
@@ -121,9 +121,10 @@ def _render_excerpts(repo: Repository, reply: Reply) -> Markup:
 
 def _render_summary(repo: Repository, reply: Reply) -> Markup:
     """Render confidence, author, freshness and problems of an answer."""
+    of_excerpts = " of excerpts alone" if reply.model else ""
     confidence = [
         element("strong", f"confidence {reply.confidence:.0%}"),
-        f" (threshold {reply.threshold:.0%}) · ",
+        f"{of_excerpts}, an answer needs {reply.threshold:.0%} · ",
     ]
     author = f"written by {reply.model}" if reply.model else "verbatim excerpts"
     dropped = "; citations of unknown sources were removed" if reply.dropped else ""
@@ -177,7 +178,7 @@ def _render_refusal(repo: Repository, reply: Reply) -> Markup:
     confidence = f"Confidence {decimal(reply.confidence, 2)}; an answer needs {decimal(reply.threshold, 2)}."
     box = element(
         "div",
-        element("h2", "No answer"),
+        element("h2", "Not here"),
         element("p", reason),
         element("p", f"Nothing in this corpus mentions {unmatched}.") if unmatched else None,
         element("p", confidence, " Rephrase the question, or read the nearest passages."),
