@@ -146,6 +146,12 @@ def test_breaks_fail_when_the_changes_are_to_the_worse_beyond_noise() -> None:
     assert failed(*_broken(5)) == ["no query breaks"]
 
 
+def test_breaks_of_most_that_was_answered_fail_a_set_too_small_for_a_test() -> None:
+    rest = [0] * (QUERIES - 3)
+    assert failed([1, 2, 3, *rest], [0, 0, 3, *rest], tolerance=1.0) == ["no query breaks"]
+    assert failed([1, 2, 3, *rest], [0, 2, 3, *rest], tolerance=1.0) == []
+
+
 def test_a_number_of_breaks_may_be_set_instead() -> None:
     assert failed(*_broken(3), breaks_allowed=3) == []
     assert failed(*_broken(1), breaks_allowed=0) == ["no query breaks"]

@@ -120,6 +120,7 @@ def test_words_that_nothing_has_lower_it_and_are_told_as_they_are_written(index:
     engine = Engine(index, DEFAULT)
     ranking = engine.rank("Kubernetes clusters for baskets, or kubernetes without")
     assert unseen_words(ranking) == ("Kubernetes", "clusters")
+    assert unseen_words(engine.rank("x" * 5_000)) == ("x" * 40 + "…",)
     assert (
         confidence_features(ranking).unseen
         > confidence_features(engine.rank("clusters for basket invoices")).unseen
@@ -236,7 +237,9 @@ def test_below_the_threshold_it_says_so_and_shows_what_was_found_all_the_same(sh
     assert done.code == 0
     head, _, found = done.out.partition("\n\n")
     assert head.startswith("confidence: "), "doubt is said first"
-    assert re.search(r"\d % that one of the first five is right: \w+ not in this repository, or worded differently", head)
+    assert re.search(
+        r"\d % that one of the first five is right: \w+ not in this repository, or worded differently", head
+    )
     assert "searched: 5 symbols of 1 file\n" in head
     assert "unmatched words: helm, chart, invoyce" in head
     assert "nearest names: send_invoice" in head

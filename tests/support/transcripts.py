@@ -231,8 +231,9 @@ def _click(root: Path) -> None:
     assert found is not None
     assert found.origin is not None
     shutil.copytree(Path(found.origin).parent, root / "src" / "click", ignore=shutil.ignore_patterns("__pycache__"))
-    description = importlib.metadata.metadata("click").get_payload()  # type: ignore[attr-defined]
-    (root / "README.md").write_text(str(description), "utf-8")
+    metadata = importlib.metadata.distribution("click").read_text("METADATA")
+    assert metadata is not None
+    (root / "README.md").write_text(metadata.partition("\n\n")[2], "utf-8")
     _commit(root)
 
 

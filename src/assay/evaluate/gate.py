@@ -314,7 +314,11 @@ def _within_noise(comparison: Comparison, broken: Sequence[str], unstable: froze
 
     A noisy system improves as many queries as it worsens, so breaks count when the changes as a whole are to the worse.
     A query whose repeats agree has no noise: its break counts in any case, beyond one and one more per `_FEW` queries.
+    Noise does not break most of what was answered at the top; a test of a few queries could not tell.
     """
+    top = int(np.count_nonzero((comparison.a_rank > 0) & (comparison.a_rank <= _TOP)))
+    if len(broken) > max(1, top / 2):
+        return False, f", which is most of {top}"
     few, queries = len(broken) * _FEW < len(comparison.queries), len(comparison.queries)
     change = _overall_change(comparison)
     p = randomisation(change).p / 2

@@ -34,6 +34,7 @@ VERSION = 3  # of the features and the file; weights of another version do not a
 _TENTH = 10
 _SMALLEST, _LARGEST = 150, 25_000  # item counts of the training repositories: size is clipped to this range
 _REPORTED_WORDS = 8  # unmatched words that are reported
+_WORD = 40  # characters of a reported word
 _MOST_TERMS = 40  # of a task that are compared with the usual, and whose pairs are looked up
 _CHARACTERISTIC = 3  # terms
 
@@ -178,5 +179,5 @@ def unseen_words(ranking: Ranking) -> tuple[str, ...]:
     for word in re.findall(r"\w+", ranking.task[:LONGEST_TASK]):
         stems = terms(word)
         if stems and all(stem in ranking.unseen for stem in stems):
-            unmatched.setdefault(word.lower(), word)
+            unmatched.setdefault(word.lower(), word if len(word) <= _WORD else word[:_WORD] + "…")
     return tuple(unmatched.values())[:_REPORTED_WORDS]
