@@ -19,7 +19,7 @@ from assay.config.configuration import AskSettings
 from assay.search.hits import SearchHit
 from assay.text.terms import terms
 
-LENGTH = 550  # characters of an excerpt of several units
+LENGTH = 600  # characters of an excerpt of several units
 FILLER = "The weather of that year was recorded by a clerk who wrote little. "
 
 

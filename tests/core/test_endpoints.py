@@ -94,6 +94,9 @@ def test_a_match_found_in_the_table_is_a_match_and_the_best_one(path: str, other
     endpoint = parse_endpoint(f"GET /{path}")
     declared = [parse_endpoint(f"GET /{path}"), parse_endpoint(f"GET /{other}")]
     matched = Routes(enumerate_routes(declared)).matching(endpoint)
+    if not endpoint.literals:
+        assert matched == [], "a path without any literal could be any route"
+        return
     best = (
         max(match(endpoint, route) for route in declared if route.literals) if any(r.literals for r in declared) else 0
     )
