@@ -64,7 +64,7 @@ def remark(packed: PackedItem) -> str:
 def statements(pack: Pack) -> list[tuple[str, str]]:
     """Return the lines of a heading as (name, text), in order, for human-readable formats."""
     heading = pack.heading
-    doubt = [
+    reasons = [
         ("confidence", chance(heading)),
         ("unmatched words", ", ".join(heading.unseen)),
         ("nearest names", ", ".join(heading.nearest)),
@@ -73,7 +73,7 @@ def statements(pack: Pack) -> list[tuple[str, str]]:
     ]
     question = [("task", heading.task), ("scope", heading.scope), ("index", heading.freshness)]
     lines = [
-        *(question + doubt if heading.sure else doubt + question),  # an unsure answer says so first
+        *(question + reasons if heading.sure else reasons + question),  # an unsure answer says so first
         ("tokens", f"{pack.tokens} of {pack.budget}"),
         ("left out", left_out(pack)),
     ]
@@ -90,8 +90,12 @@ def chance(heading: Heading) -> str:
     text = f"{percent(heading.confidence)} that one of the first five is right"
     if heading.sure:
         return text
-    doubt = "perhaps" if heading.confidence >= _PERHAPS else "probably"
-    return f"{text}: {doubt} not in this repository, or worded differently"
+    return f"{text}: {doubt(heading.confidence)} not in this repository, or worded differently"
+
+
+def doubt(confidence: float) -> str:
+    """Return how likely it is that an unsure answer is not in the repository."""
+    return "perhaps" if confidence >= _PERHAPS else "probably"
 
 
 def percent(chance: float) -> str:

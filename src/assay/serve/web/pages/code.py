@@ -10,7 +10,7 @@ from assay.api import Repository
 from assay.core.items import Item
 from assay.html.elements import Child, Markup, decimal, element, figure, join, shortened
 from assay.html.plots import CHARACTER, WIDTH, label, svg
-from assay.pack.render.form import percent
+from assay.pack.render.form import doubt, percent
 from assay.rank.confidence import confidence, unseen_words
 from assay.rank.explain import Explanation, Step, contributions, direct_steps, explain, score_steps
 from assay.rank.neighbourhood import Neighbour, Neighbourhood, Node, neighbourhood
@@ -64,7 +64,7 @@ def _render_confidence(repo: Repository, ranking: Ranking, profile: str | None) 
     confident = probability >= repo.configuration.context.threshold
     unmatched = unseen_words(ranking)
     missing = f"No definition here mentions {', '.join(unmatched)}. " if unmatched else ""
-    hint = f" Probably not here, or worded differently. {missing}Try other words, or a name from the code."
+    hint = f" {doubt(probability).capitalize()} not here, or worded differently. {missing}Try other words, or a name from the code."
     badge = element(
         "span",
         f"{percent(probability)} sure",
