@@ -48,7 +48,6 @@ LIMITS = {
     "typical": 1,
     "characteristic": 1,
     "phrase": 1,
-    "found": 1,
     "meaning": 1,
 }
 

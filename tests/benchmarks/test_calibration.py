@@ -77,10 +77,10 @@ def test_what_is_said_as_often_as_it_comes_has_no_error(calibration: Any) -> Non
 def _case(number: int, fitting: Any, chosen: np.random.Generator) -> dict[str, Any]:
     kind = ("own", "own", "foreign", "vague", "half", "invented")[number % 6]
     able = kind in ("own", "half")
-    shift = 1.0 if able else 0.0
+    shift = 0.6 if able else 0.0  # the kinds overlap, as in reality
     return {
         "profile": "default", "repository": f"r{number % 5}", "kind": kind, "foreign": not able,
-        "signs": {name: way * (chosen.random() + shift) for name, way in fitting.LIMITS.items()},
+        "signs": {name: way * (chosen.normal() + shift) for name, way in fitting.LIMITS.items()},
         "right": {level: bool(able and chosen.random() < 0.75) for level in ("symbol", "generous")},
     }  # fmt: skip
 
@@ -101,7 +101,7 @@ def test_own_tasks_exceed_the_threshold_as_often_as_is_demanded_and_others_seldo
     kinds = np.array([case["kind"] for case in cases])
     sure = fitting.confidences(cases) >= fitting.threshold_of(cases)
     assert sure[kinds == "own"].mean() == pytest.approx(fitting.OWN_SURE, abs=0.03)
-    assert sure[np.isin(kinds, ["foreign", "vague", "invented"])].mean() < 0.02
+    assert sure[np.isin(kinds, ["foreign", "vague", "invented"])].mean() < 0.2
     assert fitting.confidences(cases).max() <= fitting.right_here(cases)
 
 

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 _SUGGESTIONS = 5  # names suggested for an unsure or empty answer
 _LISTED_FILES = 3  # files named in the freshness line
 REVIEW_BUDGET = 8_000
-UNSURE_RESULTS, UNSURE_BUDGET = (
-    10,
-    1_000,
-)  # symbols and tokens of an unsure answer, unless the user asks for more: a screen
+# of an unsure answer, unless the user asks for more: a screen
+UNSURE_RESULTS = 10  # symbols
+UNSURE_BUDGET = 1_000  # tokens
 COMMENT_BUDGET = 20_000  # people pay no tokens, and links are long; a forge takes about 30,000
 _LINK_BASE = re.compile(r"https?://[^\s\"'`()<>\[\]\\]+")  # without characters that end a link in Markdown or HTML
 

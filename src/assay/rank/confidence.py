@@ -55,7 +55,6 @@ class ConfidenceFeatures:
     typical: float  # mean log ratio of how many names have a term to how many usually have it
     characteristic: float  # sum of the three highest log ratios of how many items have a term to the usual, by three
     phrase: float  # most adjacent words of a candidate's name that are adjacent in the task
-    found: float  # most of the task's terms, unmatched ones included, by rarity, in one of the first five
     meaning: float  # mean over the first five of the best cosine with the task in their file
 
 
@@ -111,7 +110,6 @@ def confidence_features(ranking: Ranking) -> ConfidenceFeatures:
     best = ranking.direct[ranking.highest(ranking.direct, _TENTH)]
     by_words, by_walk = (ranking.highest(values, FIRST) for values in (ranking.factors["lexical"], ranking.walk.visits))
     seen, unseen = sum(ranking.terms.values()), sum(ranking.unseen.values())
-    unseen_share = unseen / max(seen + unseen, 1e-9)
     candidates = ranking.candidates
     assert candidates is not None
     typical, characteristic = _keyness(candidates)
@@ -121,14 +119,13 @@ def confidence_features(ranking: Ranking) -> ConfidenceFeatures:
         direct_hits=float("direct_hits" in ranking.additions and (ranking.additions["direct_hits"][first] > 0).any()),
         agreement=_overlap(by_words, by_walk) / FIRST,
         covered=float(ranking.coverage[first].max() / max(ranking.coverage.max(), 1e-9)),
-        unseen=unseen_share**2,
+        unseen=(unseen / max(seen + unseen, 1e-9)) ** 2,
         names=math.log1p(len(ranking.channels["names"].items)),
         size=math.log(min(max(ranking.item_count, _SMALLEST), _LARGEST)),
         pairs=_paired(ranking, candidates),
         typical=typical,
         characteristic=characteristic,
         phrase=float(candidates.name_matches[:, 2].max(initial=0.0)),
-        found=float(ranking.coverage[first].max()) * (1 - unseen_share),
         meaning=_meaning(candidates, first),
     )
 

@@ -25,13 +25,8 @@ from assay.store.layout import lock_file
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds, as Prometheus clients use
 _MAX_AUDIT_BYTES = 10_000_000  # of each log; the one before it is kept, too
-_MAX_TEXT = {
-    "method": 20,
-    "path": 200,
-    "token": 20,
-    "name": 100,
-    "role": 20,
-}  # characters; no registered method has more
+# characters of a field; no registered method has more
+_MAX_TEXT = {"method": 20, "path": 200, "token": 20, "name": 100, "role": 20}
 _MAX_ENTRY = 2_500  # bytes: these characters, all escaped, and the numbers
 _REFUSED_PER_MINUTE = 100  # entries of a process: 250 kB at most
 _LINES_PER_MINUTE = 30  # of a logger

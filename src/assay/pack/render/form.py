@@ -80,7 +80,7 @@ def statements(pack: Pack) -> list[tuple[str, str]]:
     return [(name, one_line(text)) for name, text in lines if text]
 
 
-_PERHAPS = 1 / 3  # confidence from which an unsure answer is more likely here than not (benchmarks/confidence.py)
+_PERHAPS = 1 / 3  # confidence from which an unsure answer says "perhaps": one in three of them is right
 
 
 def chance(heading: Heading) -> str:
