@@ -62,7 +62,7 @@ ALLOWED: Mapping[str, str] = {
     "index.chains._CALLS": CHAIN,
     "index.chains: ": CHAIN,
     "index.enrich.deployments: pattern": COVERED,
-    "index.enrich.deployments.programs: pattern": "the name of a program on a command line of limited length",
+    "index.enrich.deployments.commands: pattern": "the name of a program on a command line of limited length",
     "index.enrich.formats._PROJECT_FILE": NAME,
     "index.enrich.manifests: pattern": COVERED,
     "index.history._NAMED": SHORT,

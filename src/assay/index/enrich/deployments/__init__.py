@@ -1,7 +1,7 @@
 """Deployments: the entry points that containers, workflows, process files and service units start.
 
-A reader takes the project and the path of a deployment file and yields a `Start` for every command in it. `commands.py`
-turns a command line into the file or function of the repository that it starts; what cannot be resolved gives nothing.
+`containers.py` and `jobs.py` read the commands of each format as `Start` values; `commands.py` turns a command into the
+file or function of the repository that it starts. A command that names nothing of the repository gives nothing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,9 @@ Reader = Callable[[Project, str], Iterable[Start]]
 @cache
 def readers() -> Mapping[re.Pattern[str], Reader]:
     """Return the reader of each format, by a pattern that its paths match as a whole; the first one counts."""
-    from assay.index.enrich.deployments import compose, docker, kubernetes, processes, workflows
+    from assay.index.enrich.deployments import containers, jobs
 
-    return {
-        re.compile(pattern): reader
-        for family in (docker, compose, workflows, processes, kubernetes)
-        for pattern, reader in family.READERS.items()
-    }
+    return {re.compile(pattern): reader for pattern, reader in (jobs.READERS | containers.READERS).items()}
 
 
 def is_deployment(path: str) -> bool:

@@ -1,7 +1,7 @@
 """Command lines: the file or function of the repository that a command starts.
 
-A command line is divided into simple commands; wrappers (`exec`, `poetry run`, `dumb-init`) are taken off; the program
-then decides how its arguments name an entry point (`programs.py`).
+A command line is divided into simple commands, and wrappers (`exec`, `poetry run`, `dumb-init`) are taken off. `PROGRAMS`
+says how the arguments of a program name an entry point; any other program may itself be one of the repository.
 """
 
 from __future__ import annotations
@@ -9,67 +9,43 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from assay.index.enrich.deployments.programs import Call, handler_of
-from assay.index.enrich.deployments.project import Entry, Project, Start
+from assay.index.enrich.deployments.project import APPLICATION, BY_CONVENTION, Entry, Project, Start
 
-_MOST_INDIRECTIONS = 4  # scripts that run scripts
+_MOST_INDIRECTIONS = 4  # commands that run commands
 _LONGEST_COMMAND = 20_000  # characters of a shell text
 _MOST_COMMANDS = 200  # simple commands of a shell text
+_LONGEST_PATH = 500
 
-# wrapper → number of arguments of its own after options; -1: up to `--`
-_WRAPPERS = {
-    "exec": 0, "env": 0, "sudo": 0, "nohup": 0, "time": 0, "nice": 0, "dumb-init": 0, "tini": 0, "/tini": 0, "command": 0,
-    "catchsegv": 0, "npx": 0, "bunx": 0, "opentelemetry-instrument": 0, "ddtrace-run": 0, "xvfb-run": 0, "gosu": 1, "su-exec": 1,
-    "setpriv": 0, "timeout": 1, "wait-for-it": -1, "wait-for-it.sh": -1, "stdbuf": 0, "chronic": 0,
-}  # fmt: skip
-# (program, subcommand) whose remaining arguments are a command
+# wrapper → number of arguments of its own after options
+_WRAPPERS = {"gosu": 1, "su-exec": 1, "timeout": 1} | dict.fromkeys((
+    "exec", "env", "sudo", "nohup", "time", "nice", "dumb-init", "tini", "command", "catchsegv", "npx", "bunx", "xvfb-run",
+    "opentelemetry-instrument", "ddtrace-run", "setpriv", "wait-for-it", "wait-for-it.sh", "stdbuf", "chronic",
+), 0)  # fmt: skip
+# program and subcommand whose remaining arguments are a command
 _RUNNERS = frozenset({
     ("poetry", "run"), ("uv", "run"), ("pipenv", "run"), ("pdm", "run"), ("hatch", "run"), ("rye", "run"), ("bundle", "exec"),
     ("pnpm", "exec"), ("yarn", "exec"), ("npm", "exec"), ("coverage", "run"), ("newrelic-admin", "run-program"), ("heroku", "local"),
 })  # fmt: skip
-_REDIRECTION = re.compile(r"\d?[<>]{1,3}&?")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_SEPARATOR = frozenset({"&&", "||", ";", "|", "&", "(", ")", "|&", ";;"})
-
-
-def entries(project: Project, start: Start, depth: int = 0) -> Iterator[Entry]:
-    """Yield the entry points that a command starts, each once."""
-    seen = set()
-    for entry in _entries(project, start, depth):
-        if entry.id not in seen:
-            seen.add(entry.id)
-            yield entry
-
-
-def _entries(project: Project, start: Start, depth: int) -> Iterator[Entry]:
-    if depth > _MOST_INDIRECTIONS:
-        return
-    words = [list(start.command)] if isinstance(start.command, tuple) else list(simple_commands(start.command))
-    for command in words:
-        if command[:1] == ["cd"] and len(command) == 2:
-            start = _moved(start, command[1])
-            continue
-        for entry in _started(Call(project, tuple(command), start, depth, entries)):
-            yield entry._replace(command=shlex.join(command))
-
-
-def _moved(start: Start, folder: str) -> Start:
-    """Return a start after `cd FOLDER`."""
-    image = start.image
-    if image:
-        image = image.copy()
-        image.folder = posixpath.normpath(posixpath.join(image.folder, folder))
-    folders = tuple(posixpath.normpath(posixpath.join(place, folder)).removeprefix(".") for place in start.folders)
-    return start._replace(folders=folders if not folder.startswith(("/", "$", "~")) else (), image=image)
+_REDIRECTION = re.compile(r"\d?[<>]{1,3}&?")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_JAVA_CLASS = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*")
+# options whose value is the next word, so that it is not taken for the first argument
+_OPTIONS_WITH_VALUE = frozenset({
+    "-W", "-X", "-r", "--require", "--import", "--loader", "--env-file", "-P", "--conditions", "-ldflags", "-tags", "-gcflags",
+    "-mod", "-exec", "-o", "-c", "-f", "-p", "--configuration", "--framework", "--launch-profile", "-cp", "-classpath",
+    "--class-path", "--module-path", "--add-opens", "--add-modules", "--prefix", "--cwd", "-C", "--dir", "--filter", "-F", "-w",
+    "--workspace",
+})  # fmt: skip
 
 
 def simple_commands(text: str) -> Iterator[list[str]]:
     """Yield the words of the simple commands of a shell text; lines that cannot be divided are left out."""
-    joined = re.sub(r"\\\r?\n", " ", text[:_LONGEST_COMMAND])
     number = 0
-    for line in joined.splitlines():
+    for line in re.sub(r"\\\r?\n", " ", text[:_LONGEST_COMMAND]).splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars="();|&")
         lexer.whitespace_split = True
         lexer.commenters = ""
@@ -79,17 +55,15 @@ def simple_commands(text: str) -> Iterator[list[str]]:
             continue
         command: list[str] = []
         for word in [*_without_redirections(words), ";"]:
-            if word in _SEPARATOR or (word and not word.strip("();|&")):
+            if word.startswith("#"):
+                break
+            if word.strip("();|&"):
+                command.append(word)
+            elif word:
                 if command and number < _MOST_COMMANDS:
                     number += 1
                     yield command
                 command = []
-            elif word.startswith("#"):
-                break
-            else:
-                command.append(word)
-        if command and number < _MOST_COMMANDS:
-            yield command
 
 
 def _without_redirections(words: list[str]) -> Iterator[str]:
@@ -103,49 +77,295 @@ def _without_redirections(words: list[str]) -> Iterator[str]:
             yield word
 
 
+def entries(project: Project, start: Start, depth: int = 0) -> Iterator[Entry]:
+    """Yield the entry points that a command starts, each once."""
+    seen = set()
+    commands = [list(start.command)] if isinstance(start.command, tuple) else simple_commands(start.command)
+    for words in commands:
+        if words[:1] == ["cd"] and len(words) == 2:
+            start = _moved(start, words[1])
+            continue
+        for entry in _started(Call(project, start, tuple(words), depth)):
+            if entry.id not in seen:
+                seen.add(entry.id)
+                yield entry._replace(command=shlex.join(words))
+
+
+def _moved(start: Start, folder: str) -> Start:
+    """Return a start after `cd FOLDER`."""
+    if start.workdir:
+        return start._replace(workdir=posixpath.normpath(posixpath.join(start.workdir, folder)))
+    moved = (posixpath.normpath(posixpath.join(place, folder)).removeprefix(".") for place in start.folders)
+    return start._replace(folders=() if folder.startswith(("/", "$", "~")) else tuple(moved))
+
+
+class Call(NamedTuple):
+    """A simple command in its surroundings."""
+
+    project: Project
+    start: Start
+    words: tuple[str, ...]
+    depth: int
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return self.words[1:]
+
+    def option(self, *names: str) -> str:
+        """Return the value of an option, given as `-x value`, `-xvalue` or `--name=value`; empty without it."""
+        for position, argument in enumerate(self.arguments):
+            for name in names:
+                if argument == name:
+                    return next(iter(self.arguments[position + 1 :]), "")
+                if name.startswith("--") and argument.startswith(f"{name}="):
+                    return argument.removeprefix(f"{name}=")
+                if len(name) == 2 and argument.startswith(name) and not argument.startswith("--"):
+                    return argument.removeprefix(name)
+        return ""
+
+    def values(self) -> Iterator[str]:
+        """Yield the arguments that are no options, nor values of the options that take one."""
+        skip = False
+        for argument in self.arguments:
+            if skip:
+                skip = False
+            elif argument.startswith("-") and argument != "-":
+                skip = argument in _OPTIONS_WITH_VALUE
+            else:
+                yield argument
+
+    def places(self, path: str) -> Iterator[str]:
+        """Yield the paths of the repository that a path of the command may be, likeliest first.
+
+        What an image or a server has at an absolute path is a copy: of the file that is known to be copied there, else of
+        the one whose path ends like it.
+        """
+        if len(path) > _LONGEST_PATH or path.startswith(("~", "$")):
+            return
+        firsts = 1
+        if self.start.workdir:
+            path = posixpath.normpath(posixpath.join(self.start.workdir, path))
+            path = self.start.copies.get(path, path)
+            path = path.strip("/")
+            firsts = path.count("/") + 1
+        parts = path.split("/")
+        for first in range(firsts):
+            for folder in self.start.folders:
+                if (place := self.project.sources.inside(folder, "/".join(parts[first:]))) is not None:
+                    yield place
+
+    def folders(self, path: str = ".") -> tuple[str, ...]:
+        """Return the folders of the repository that a path of the command may be; the working directory without one."""
+        inside = (place for place in self.places(path) if place in self.project.sources.folders)
+        return (*dict.fromkeys(inside), *self.start.folders)
+
+    def file(self, path: str) -> Entry | None:
+        """Return the file at a path of the command."""
+        return next(filter(None, map(self.project.script, self.places(path))), None) if path else None
+
+
 def _started(call: Call) -> Iterator[Entry]:
     """Yield what a simple command starts, after taking off assignments and wrappers."""
-    words = list(call.arguments)
+    words = call.words
     while words:
         if _ASSIGNMENT.match(words[0]):
             words = words[1:]
-            continue
-        name = posixpath.basename(words[0])
-        if name in _WRAPPERS:
-            words = _unwrapped(words, _WRAPPERS[name])
-        elif len(words) > 1 and (name, words[1]) in _RUNNERS:
-            words = _unwrapped(words[1:], 0)
+        elif (name := posixpath.basename(words[0])) in _WRAPPERS:
+            words = _unwrapped(words[1:], _WRAPPERS[name])
+        elif (name, *words[1:2]) in _RUNNERS:
+            words = _unwrapped(words[2:], 0)
         else:
             break
     if not words or call.depth > _MOST_INDIRECTIONS:
         return
-    program, call = posixpath.basename(words[0]), call._replace(arguments=tuple(words[1:]))
-    handler = handler_of(program)
-    if handler:
-        yield from handler(call)
+    call = call._replace(words=words)
+    program = posixpath.basename(words[0])
+    if (starter := starter_of(program)) is not None:
+        yield from starter(call)
         return
-    if call.start.image:
-        image = call.start.image
-        if built := image.built.get(posixpath.normpath(posixpath.join(image.folder, words[0]))):
-            yield built
-            return
-        on_path = [entry for path, entry in image.built.items() if path == posixpath.join("/go/bin", program)]
-        if "/" not in words[0] and on_path:
-            yield on_path[0]
-            return
-    entry = call.file(words[0]) if "/" in words[0] or "." in words[0] else None
-    entry = entry or call.project.program(program)
+    copied = posixpath.basename(call.start.copies.get(words[0], words[0]))
+    is_path = "/" in words[0] or "." in words[0]
+    entry = (call.file(words[0]) if is_path else None) or call.project.program(copied) or call.project.program(program)
     if entry:
         yield entry
-    # an entrypoint script of an image usually runs its arguments
-    if entry and call.arguments and "entrypoint" in program:
-        yield from _started(call._replace(depth=call.depth + 1))
+        if "entrypoint" in program:  # a script that usually runs its arguments
+            yield from _started(call._replace(words=words[1:], depth=call.depth + 1))
 
 
-def _unwrapped(words: list[str], own: int) -> list[str]:
-    rest = words[1:]
-    if own < 0 or "--" in rest[:8]:
-        return rest[rest.index("--") + 1 :] if "--" in rest else []
+def _unwrapped(words: Sequence[str], own: int) -> tuple[str, ...]:
+    """Return the command that a wrapper runs, after the wrapper's options and arguments of its own."""
+    rest = list(words)
+    if "--" in rest[:8]:
+        return tuple(rest[rest.index("--") + 1 :])
     while rest and (rest[0].startswith("-") or _ASSIGNMENT.match(rest[0])):
-        rest = rest[1:]
-    return rest[own:]
+        rest.pop(0)
+    return tuple(rest[own:])
+
+
+# Programs
+
+
+Starter = Callable[[Call], Iterator[Entry]]
+
+
+def _script(call: Call) -> Iterator[Entry]:
+    """Yield the first argument: a file."""
+    value = next((value for value in call.values() if value not in ("run", "watch")), "")
+    if entry := call.file(value):
+        yield entry
+
+
+def _python(call: Call) -> Iterator[Entry]:
+    module = call.option("-m")
+    if module and (starter := starter_of(module)):
+        at = call.words.index("-m") if "-m" in call.words else 0
+        yield from starter(call._replace(words=call.words[at + 1 :]))
+    elif module and _DOTTED.fullmatch(module):
+        if path := call.project.module(module, call.folders(), run=True):
+            yield Entry(path)
+    elif "-c" not in call.arguments:
+        yield from _script(call)
+
+
+def _application(call: Call) -> Iterator[Entry]:
+    """Yield the application that a server of Python loads: `gunicorn shop.wsgi:application`, `celery -A shop.tasks`."""
+    stated = call.option("-A", "--app")
+    folder = call.option("--chdir", "--app-dir", "--pythonpath", "--workdir")
+    folders = call.folders(folder or ".")
+    for value in [stated] if stated else call.values():
+        match = APPLICATION.fullmatch(value)
+        if value.endswith(".py") and (entry := call.file(value)):
+            yield entry
+        elif match and (path := call.project.module(match[1], folders)):
+            yield Entry(f"{path}::{match[2]}")
+        elif _DOTTED.fullmatch(value) and (stated or "." in value) and (path := _module(call, value, folders)):
+            yield Entry(path)
+        else:
+            continue
+        return
+
+
+def _module(call: Call, dotted: str, folders: Sequence[str]) -> str:
+    """Return the file of a module with an application, or its attribute: `shop.celery`, `shop.tasks.app`."""
+    if own := call.project.module(f"{dotted}.celery", folders) or call.project.module(dotted, folders):
+        return own
+    head, _, last = dotted.rpartition(".")
+    path = call.project.module(head, folders) if head else ""
+    return f"{path}::{last}" if path else ""
+
+
+_NPM_BUILTIN = frozenset({
+    "install", "ci", "i", "add", "exec", "dlx", "config", "cache", "publish", "pack", "link", "set", "audit", "version", "login", "init",
+    "create", "why", "info", "list", "remove", "update", "up", "prune", "rebuild", "dedupe", "global", "workspaces", "x", "help",
+})  # fmt: skip
+
+
+def _package_script(call: Call) -> Iterator[Entry]:
+    """Yield what a script of package.json starts: `npm run start`, `yarn start`, `pnpm --filter shop dev`."""
+    name = next((value for value in call.values() if value not in ("run", "run-script")), "")
+    if not name or name in _NPM_BUILTIN:
+        return
+    folder = call.option("--prefix", "--cwd", "-C", "--dir")
+    folders = call.folders(folder or ".")
+    if package := call.option("--filter", "-F", "-w", "--workspace"):
+        manifests = call.project.manifests
+        folders = tuple(m.folder for m in manifests if m.ecosystem == "npm" and package in (m.name, m.folder))
+    for folder in folders:
+        manifest = call.project.nearest("npm", folder)
+        if manifest and (command := manifest.commands.get(name)):
+            start = call.start._replace(command=command, folders=(manifest.folder,), workdir="")
+            yield from entries(call.project, start, call.depth + 1)
+            return
+        if manifest and name == "start" and (entry := call.project.script(posixpath.join(folder, "server.js"))):
+            yield entry
+            return
+
+
+def _java(call: Call) -> Iterator[Entry]:
+    if jar := posixpath.basename(call.option("-jar")):
+        name = re.split(r"-[\d*$]", jar.removesuffix(".jar"), maxsplit=1)[0]
+        folders = [
+            m.folder for m in call.project.manifests
+            if m.ecosystem == "maven" and name in (m.name.rpartition(":")[2], posixpath.basename(m.folder))
+        ] or list(call.start.folders[:1])  # fmt: skip
+        if len(folders) == 1 and (entry := call.project.java_application(folders[0])):
+            yield entry
+        return
+    name = next(call.values(), "")
+    if _JAVA_CLASS.fullmatch(name) and (entry := call.project.java_class(name, call.folders())):
+        yield entry
+
+
+def _dotnet(call: Call) -> Iterator[Entry]:
+    value = next(call.values(), "")
+    if value.endswith(".dll"):
+        if entry := call.project.assembly(posixpath.basename(value).removesuffix(".dll")):
+            yield entry
+    elif value in ("run", "watch"):
+        places = call.places(call.option("--project", "-p") or ".")
+        folders = (posixpath.dirname(place) if place.endswith("proj") else place for place in places)
+        yield from filter(None, [next(filter(None, map(call.project.dotnet_program, folders)), None)])
+
+
+def _go(call: Call) -> Iterator[Entry]:
+    values = list(call.values())
+    if values[:1] == ["run"] and len(values) > 1:
+        for place in call.places(values[1]):
+            files = [place] if place.endswith(".go") else call.project.sources.by_folder.get(place, ())
+            sources = [path for path in files if path.endswith(".go") and not path.endswith("_test.go")]
+            path = posixpath.join(place, "main.go") if posixpath.join(place, "main.go") in sources else ""
+            if path or len(sources) == 1:
+                yield Entry(f"{path or sources[0]}::main")
+                return
+
+
+def _cargo(call: Call) -> Iterator[Entry]:
+    if "run" not in call.arguments:
+        return
+    name = call.option("--bin") or call.option("-p", "--package")
+    if not name:
+        nearest = (call.project.nearest("cargo", folder) for folder in call.folders())
+        own = {manifest.name for manifest in nearest if manifest and manifest.programs}
+        name = own.pop() if len(own) == 1 else ""
+    if entry := call.project.program(name):
+        yield entry
+
+
+def _shell(call: Call) -> Iterator[Entry]:
+    for position, argument in enumerate(call.arguments):
+        if argument.startswith("-") and "c" in argument[1:] and not argument.startswith("--"):
+            text = next(iter(call.arguments[position + 1 :]), "")
+            yield from entries(call.project, call.start._replace(command=text), call.depth + 1)
+            return
+    yield from _script(call)
+
+
+def _by_convention(name: str) -> Starter:
+    """Return a starter for servers that load a file of a fixed name in the working directory."""
+
+    def start(call: Call) -> Iterator[Entry]:
+        if entry := call.file(name):
+            yield Entry(entry.id, BY_CONVENTION)
+
+    return start
+
+
+PROGRAMS: dict[str, Starter] = {
+    r"(?:python|pypy)[\d.]*": _python,
+    r"gunicorn|uvicorn|hypercorn|daphne|granian|waitress-serve|celery|flask|fastapi": _application,
+    r"node|nodejs|ts-node(?:-dev)?|tsx|nodemon|bun|deno|ruby|php|perl|lua": _script,
+    r"npm|yarn|pnpm": _package_script,
+    r"java": _java,
+    r"dotnet": _dotnet,
+    r"go": _go,
+    r"cargo": _cargo,
+    r"sh|bash|ash|dash|zsh|ksh": _shell,
+    r"puma|unicorn|rackup|thin|falcon": _by_convention("config.ru"),
+    r"rails|sidekiq": _by_convention("config/environment.rb"),
+    r"rake": _by_convention("Rakefile"),
+}  # the first match counts
+
+
+def starter_of(program: str) -> Starter | None:
+    """Return how a program names what it starts; None if nothing is known about its arguments."""
+    return next((starter for pattern, starter in PROGRAMS.items() if re.fullmatch(pattern, program)), None)

@@ -1,11 +1,10 @@
-"""A repository as the commands of its deployments see it: files, programs that manifests declare, container images."""
+"""A repository as the commands of its deployments see it: files, modules, and programs that manifests declare."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,20 +12,13 @@ from assay.index.enrich.manifests import Manifest
 from assay.index.enrich.sources import Sources
 
 if TYPE_CHECKING:
-    from assay.index.enrich.deployments.docker import Stage
+    from assay.index.enrich.deployments.containers import Stage
 
 SURE, BY_CONVENTION = 1.0, 0.8  # confidence: the command names the file, or a convention of the tool leads to it
 APPLICATION = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)(?:\(.*\))?")  # `shop.wsgi:application`
 _COMPILED = (".js", ".mjs", ".cjs")  # of scripts that may be compiled from another one
 _ENDINGS = (".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", "/index.ts", "/index.js")
 _BUILT = re.compile(r"(^|/)(?:dist|build|lib|out)/(?=[^/]|$)")
-
-
-def unbuilt(path: str) -> list[str]:
-    """Return where the source of a compiled script may be: `dist/x.js` is made from `src/x` or `x`."""
-    if not path.endswith(_COMPILED) or not _BUILT.search(path):
-        return []
-    return [_BUILT.sub(r"\1src/", path, count=1), _BUILT.sub(r"\1", path, count=1)]
 
 
 class Entry(NamedTuple):
@@ -37,38 +29,17 @@ class Entry(NamedTuple):
     command: str = ""  # the simple command that starts it
 
 
-@dataclass(slots=True)
-class Image:
-    """The file system of a container: what of the repository is copied where, and programs built in it."""
-
-    mounts: list[tuple[str, str]] = field(
-        default_factory=list
-    )  # absolute path → path of the repository; later ones win
-    built: dict[str, Entry] = field(default_factory=dict)  # absolute path of a program → its entry point
-    folder: str = "/"  # working directory
-    context: str = ""  # folder of the repository that is copied from
-
-    def copy(self) -> Image:
-        return Image(list(self.mounts), dict(self.built), self.folder, self.context)
-
-    def sources(self, path: str) -> Iterator[str]:
-        """Yield the paths of the repository that may be at a path of the image, likeliest first."""
-        place = posixpath.normpath(posixpath.join(self.folder, path))
-        for target, source in reversed(self.mounts):
-            if place == target:
-                yield source
-            elif target == "/" or place.startswith(f"{target}/"):
-                yield posixpath.normpath(posixpath.join(source, place[len(target.rstrip("/")) + 1 :])).removeprefix(".")
-
-
 class Start(NamedTuple):
-    """A command that a deployment runs, with the folders that relative paths may refer to, likeliest first."""
+    """A command that a deployment runs, and what its paths may refer to."""
 
     unit: str
     line: int
     command: str | tuple[str, ...]  # shell text, or words
-    folders: tuple[str, ...] = ("",)
-    image: Image | None = None
+    folders: tuple[str, ...] = ("",)  # of the repository, likeliest first: what relative paths start from
+    workdir: str = (
+        ""  # absolute working directory in an image or on a server, which has a copy of the folders somewhere
+    )
+    copies: Mapping[str, str] = {}  # path in an image → where that file was copied from
 
 
 class Project:
@@ -76,9 +47,8 @@ class Project:
 
     def __init__(self, sources: Sources, manifests: Sequence[Manifest]) -> None:
         self.sources, self.manifests = sources, manifests
+        self.images: dict[str, list[Stage]] = {}  # by name, see `containers`
         self._by_folder = {(m.ecosystem, m.folder): m for m in manifests}
-        self.stages: dict[tuple[str, str | None], list[Stage]] = {}  # of Dockerfiles by path and context, see `docker`
-        self.builds: dict[str, list[tuple[str, str | None]]] | None = None  # images, see `kubernetes`
 
     def exists(self, path: str) -> bool:
         return path in self.sources.paths
@@ -110,16 +80,20 @@ class Project:
         return matches[0] if len(matches) == 1 else ""
 
     @cached_property
-    def programs(self) -> dict[str, list[Entry]]:
-        """Entry points of the programs that manifests declare, by name."""
-        out: dict[str, list[Entry]] = {}
+    def programs(self) -> dict[str, set[Entry]]:
+        """Entry points of programs by name: those that manifests declare, and folders with Go's main file."""
+        out: dict[str, set[Entry]] = {}
         for manifest in self.manifests:
             for name, target in manifest.programs.items():
-                if entry := self._program(manifest, target):
-                    out.setdefault(name, []).append(entry)
+                if entry := self._declared(manifest, target):
+                    out.setdefault(name, set()).add(entry)
+        for path in self.by_name.get("main.go", ()):
+            if folder := posixpath.basename(posixpath.dirname(path)):
+                out.setdefault(folder, set()).add(Entry(f"{path}::main", BY_CONVENTION))
         return out
 
-    def _program(self, manifest: Manifest, target: str) -> Entry | None:
+    def _declared(self, manifest: Manifest, target: str) -> Entry | None:
+        """Return the entry point of a program that a manifest declares."""
         if manifest.ecosystem == "python":
             match = APPLICATION.match(target)
             path = self.module(match[1], (manifest.folder,)) if match else ""
@@ -133,8 +107,8 @@ class Project:
 
     def program(self, name: str) -> Entry | None:
         """Return the entry point of a program of the repository; None unless exactly one has that name."""
-        named = self.programs.get(name, [])
-        return named[0] if len(named) == 1 and name != "." else None
+        named = self.programs.get(name, set())
+        return next(iter(named)) if len(named) == 1 and name != "." else None
 
     def module(self, dotted: str, folders: Sequence[str] = ("",), run: bool = False) -> str:
         """Return the file of a Python module; of a package, its `__init__`, or `__main__` if it is `run`."""
@@ -146,38 +120,27 @@ class Project:
         """Return a script by its path, or the source that a built one is made from (`dist/x.js`: `src/x.ts`)."""
         if self.exists(path):
             return Entry(path)
-        for place in (path, *unbuilt(path)):
+        is_built = path.endswith(_COMPILED) and _BUILT.search(path)
+        unbuilt = [_BUILT.sub(rf"\1{source}", path, count=1) for source in ("src/", "")] if is_built else []
+        for place in (path, *unbuilt):
             stem, suffix = posixpath.splitext(place)
-            stems = [stem] if suffix in _COMPILED else [place] if not suffix else []
-            candidates = (f"{stem}{ending}" for stem in stems for ending in _ENDINGS)
+            stems = [stem] if suffix in _COMPILED else [] if suffix else [place]
+            candidates = [place, *(f"{stem}{ending}" for stem in stems for ending in _ENDINGS)]
             if source := next(filter(self.exists, candidates), ""):
                 return Entry(source, BY_CONVENTION)
         return None
 
-    def go_package(self, folder: str) -> Entry | None:
-        """Return the `main` function of a Go package."""
-        if self.exists(path := posixpath.join(folder, "main.go")):
-            return Entry(f"{path}::main")
-        if self.exists(folder) and folder.endswith(".go"):
-            return Entry(f"{folder}::main")
-        own = self.sources.by_folder.get(folder, ())
-        files = [path for path in own if path.endswith(".go") and not path.endswith("_test.go")]
-        return Entry(f"{files[0]}::main") if len(files) == 1 else None
-
     def java_class(self, dotted: str, folders: Sequence[str] = ("",)) -> Entry | None:
         """Return the `main` method of a class."""
-        name = dotted.rpartition(".")[2]
-        for suffix in (".java", ".kt"):
-            path = self.ending(dotted.replace(".", "/") + suffix, folders)
-            if not path and suffix == ".kt":
-                path = self.ending(dotted.removesuffix("Kt").replace(".", "/") + suffix, folders)
-            if path:
-                return Entry(f"{path}::{name}.main" if suffix == ".java" else f"{path}::main")
-        return None
+        place, name = dotted.replace(".", "/"), dotted.rpartition(".")[2]
+        if path := self.ending(f"{place}.java", folders):
+            return Entry(f"{path}::{name}.main")
+        path = self.ending(f"{place}.kt", folders) or self.ending(f"{place.removesuffix('Kt')}.kt", folders)
+        return Entry(f"{path}::main") if path else None
 
     @cached_property
     def _java_applications(self) -> list[str]:
-        return sorted(path for path in self.sources.paths if path.endswith(("Application.java", "Application.kt")))
+        return [path for path in self.sources.paths if path.endswith(("Application.java", "Application.kt"))]
 
     def java_application(self, folder: str) -> Entry | None:
         """Return the application class of a module: the only one that is named so."""
@@ -185,20 +148,19 @@ class Project:
         candidates = [path for path in self._java_applications if path.startswith(prefix)]
         if len(candidates) != 1:
             return None
-        (path,) = candidates
-        name, suffix = posixpath.splitext(posixpath.basename(path))
-        return Entry(f"{path}::{name}.main" if suffix == ".java" else f"{path}::main", BY_CONVENTION)
+        name, suffix = posixpath.splitext(posixpath.basename(candidates[0]))
+        symbol = f"{name}.main" if suffix == ".java" else "main"
+        return Entry(f"{candidates[0]}::{symbol}", BY_CONVENTION)
 
     def assembly(self, name: str) -> Entry | None:
         """Return the `Program` of the .NET project that makes an assembly."""
-        projects = [
-            m for m in self.manifests
-            if m.ecosystem == "nuget" and posixpath.splitext(posixpath.basename(m.path))[0].lower() == name.lower()
-        ]  # fmt: skip
+        projects = [m for m in self.manifests if m.ecosystem == "nuget" and _stem(m.path) == name.lower()]
         return self.dotnet_program(projects[0].folder) if len(projects) == 1 else None
 
     def dotnet_program(self, folder: str) -> Entry | None:
-        for name in ("Program.cs", "Program.fs"):
-            if self.exists(path := posixpath.join(folder, name)):
-                return Entry(path)
-        return None
+        paths = (posixpath.join(folder, name) for name in ("Program.cs", "Program.fs"))
+        return next((Entry(path) for path in paths if self.exists(path)), None)
+
+
+def _stem(path: str) -> str:
+    return posixpath.splitext(posixpath.basename(path))[0].lower()

@@ -1,7 +1,9 @@
-"""Workflows of GitHub Actions and GitLab CI: the commands of their jobs."""
+"""Commands outside containers: workflows of GitHub Actions and GitLab CI, Procfiles, service units of systemd."""
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Iterator
 
 from assay.index.enrich.deployments.project import Project, Start
@@ -13,6 +15,8 @@ _MOST_STEPS = 200  # per job
 _SETTINGS = frozenset({
     "image", "services", "stages", "variables", "cache", "include", "workflow", "default", "pages", "before_script", "after_script", "spec",
 })  # fmt: skip
+_PROCESS = re.compile(r"([\w-]+):\s*(\S.*)")
+_UNIT_PREFIX = re.compile(r"[-@:+!]+")  # of a command in a service unit
 
 
 def read_github(project: Project, path: str) -> Iterator[Start]:
@@ -38,4 +42,32 @@ def read_gitlab(project: Project, path: str) -> Iterator[Start]:
                 yield Start(name, job.line_of(key), "\n".join(commands))
 
 
-READERS = {r"\.github/workflows/[^/]+\.ya?ml": read_github, r"(?:.*/)?\.gitlab-ci\.yml": read_gitlab}
+def read_procfile(project: Project, path: str) -> Iterator[Start]:
+    for number, line in enumerate(project.sources.text(path).splitlines(), 1):
+        if match := _PROCESS.fullmatch(line.strip()):
+            yield Start(match[1], number, match[2], (posixpath.dirname(path),))
+
+
+def read_unit(project: Project, path: str) -> Iterator[Start]:
+    """Yield the commands of a service unit. Its working directory is taken for a checkout of the repository."""
+    section = folder = ""
+    commands: list[tuple[int, str]] = []
+    text = re.sub(r"\\\r?\n", "  ", project.sources.text(path))
+    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+        key, _, value = map(str.strip, line.partition("="))
+        if line.startswith("["):
+            section = line
+        elif section == "[Service]" and key == "WorkingDirectory":
+            folder = value.lstrip("-")
+        elif section == "[Service]" and key == "ExecStart":
+            commands.append((number, _UNIT_PREFIX.sub("", value, count=1) if _UNIT_PREFIX.match(value) else value))
+    for number, command in commands:
+        yield Start(posixpath.basename(path), number, command, workdir=folder if folder.startswith("/") else "")
+
+
+READERS = {
+    r"\.github/workflows/[^/]+\.ya?ml": read_github,
+    r"(?:.*/)?\.gitlab-ci\.yml": read_gitlab,
+    r"(?:.*/)?Procfile(?:\.\w+)?": read_procfile,
+    r"(?:.*/)?[\w@.-]+\.service": read_unit,
+}
