@@ -71,7 +71,7 @@ def table() -> list[tuple[EquivalenceClass, dict[str, Any]]]:
 
 
 class Repository:
-    """What the variants read of an indexed repository."""
+    """An indexed repository, with the classes and roles that the variants read."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.engine = Engine(corpus.repository.index, PROFILES["default"])
