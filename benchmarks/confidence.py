@@ -1,8 +1,8 @@
-"""Calibration of `assay context`'s confidence on held-out repositories and on hand-written tasks.
+"""Calibration of `assay context`'s confidence on held-out repositories.
 
-    python benchmarks/confidence.py cases.jsonl [--held-out cases.jsonl] [--written cases.jsonl] [--svg FILE]
+    python benchmarks/confidence.py cases.jsonl [--held-out cases.jsonl] [--svg FILE]
 
-benchmarks/confidence_tasks.py makes the cases. Those that were fitted on are judged by weights fitted on all other repositories, the others by the
+benchmarks/confidence_cases.py makes the cases. Those that were fitted on are judged by weights fitted on all other repositories, the others by the
 weights that assay comes with. Prints markdown; `--svg` draws the reliability diagram of docs/guides/context.md.
 """
 
@@ -23,13 +23,13 @@ sys.path[:0] = [str(HERE / "scripts")]
 
 from calibration import BINS, Bin, Floats, Sample, auc, bins, figures, said_by  # noqa: E402
 from figure import BASE, COLOURS, LEFT, RIGHT, TOP, Line, Point, picture, series  # noqa: E402
-from fit_confidence import LIMITS, SHARES, confidences, kind_of, sample_of  # noqa: E402
+from fit_confidence import LIMITS, SHARES, confidences, sample_of  # noqa: E402
 
 from assay.html.elements import Markup, element  # noqa: E402
 from assay.html.plots import Scale, label, x_axis, y_axis  # noqa: E402
 from assay.rank.confidence import shipped_threshold, weights  # noqa: E402
 
-LEVELS = {"symbol": "definition", "generous": "definition, generously", "file": "file"}
+LEVELS = {"symbol": "definition", "generous": "definition, generously"}
 HEAD = ("tasks", "right", "cases", "came", "said", "AUC", "Brier", "ECE")
 ABSENT = ("foreign", "vague", "invented")  # kinds that a repository cannot answer
 RESAMPLES = 10_000
@@ -49,11 +49,6 @@ class Told:
         return sample_of(self.cases, level)
 
     @property
-    def levels(self) -> dict[str, str]:
-        """Those at which all were judged: people seldom name files."""
-        return {level: name for level, name in LEVELS.items() if all(level in case["right"] for case in self.cases)}
-
-    @property
     def own(self) -> Told:
         """Without the tasks of other repositories."""
         rows = [not case["foreign"] for case in self.cases]
@@ -69,7 +64,7 @@ def told_of(name: str, path: Path, fitted_on: bool = False) -> Told:
     sample = sample_of(cases, "symbol")
     if fitted_on:
         return Told(name, cases, confidences(cases))
-    shipped = weights(cases[0]["profile"])
+    shipped = weights()
     here = said_by(np.array([shipped.base, *(shipped.signs[one] for one in LIMITS)]), sample.signs)
     return Told(name, cases, shipped.right * here)
 
@@ -77,7 +72,7 @@ def told_of(name: str, path: Path, fitted_on: bool = False) -> Told:
 def table(told: list[Told]) -> str:
     lines = [f"| {' | '.join(HEAD)} |", "|---|---|" + "--:|" * (len(HEAD) - 2)]
     for one in told:
-        for level, name in one.levels.items():
+        for level, name in LEVELS.items():
             sample = one.sample(level)
             cells = figures(one.said, sample.outcome, sample.weight)
             shown = [f"{cells['cases']:.0f}", *(f"{cells[key]:.3f}" for key in HEAD[3:])]
@@ -92,7 +87,7 @@ def reliability(told: Told) -> str:
 
 def sureness(told: Told) -> str:
     """Return the share of each kind of task above the threshold, with intervals over repositories."""
-    kinds = np.array([kind_of(case) for case in told.cases])
+    kinds = np.array([case["kind"] for case in told.cases])
     repositories = np.array([case["repository"] for case in told.cases])
     sure = told.said >= shipped_threshold()
     lines = [f"| {told.name}: kind | tasks | sure | mean confidence |", "|---|--:|--:|--:|"]
@@ -139,12 +134,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", type=Path)
     parser.add_argument("--held-out", type=Path)
-    parser.add_argument("--written", type=Path)
     parser.add_argument("--svg", type=Path)
     given = parser.parse_args()
     told = [told_of("each repository left out", given.cases, fitted_on=True)]
     told += [told_of("held out", given.held_out)] if given.held_out else []
-    told += [told_of("written by people", given.written)] if given.written else []
     rows = [row for one in told for row in ((one, one.own) if len(one.own.cases) < len(one.cases) else (one,))]
     print("\n\n".join([table(rows), *map(reliability, told), *map(sureness, told)]))
     if given.svg:

@@ -1,108 +1,157 @@
-"""Confidence features (rank/confidence.py) of tasks with known answers, one JSON line per task.
+"""Confidence features (rank/confidence.py) of tasks with known answers, and of what a repository cannot answer.
 
-    python benchmarks/confidence_cases.py --work DIR [--named] > cases.jsonl        repositories as benchmarks/mined.py prepares them
-    python benchmarks/confidence_cases.py --golden PATH --roots DIR [--indexes DIR] > …     a golden set that names repositories below DIR
+    python benchmarks/confidence_cases.py --work WORK --split test --look "why" > cases.jsonl    default, the shipped ranker
+    python benchmarks/confidence_cases.py --commits WORK --counts counts.json > cases.jsonl      change
 
-A task is right at `symbol` if a definition that it wants is among the first five, in a file that it wants if it names any; at `generous` if one is
-that contains it or stands in it; at `file` if one of the first five stands in a file that it wants. Every repository is also asked some tasks of
-another one (`foreign`): nothing there is right. `--named`: the repositories of scripts/histories.json, at those commits, with those tasks.
+WORK has indexed clones of eval/tasks, or what benchmarks/mined.py prepares (`--tasks 50`) of the repositories that
+scripts/histories.json names for the confidence: the ranker of commits never saw them. `scripts/train_ranker.py --confidence`
+makes the cases that the default is fitted on, by rankers that never saw the repository.
+
+| kind | task | right |
+|---|---|---|
+| own | of eval/tasks, or a commit's message | a label is among the first five |
+| half | the first half of an own task, the second half of another repository's | a label of the own task is among the first five |
+| foreign | of another repository | never |
+| vague | of eval/tasks/vague.txt: names nothing | never |
+| invented | about a name that exists nowhere | never |
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
 
 from histories import prepared_as_named
-from time_split import STATE, TASKS
+from task_corpus import TASKS, Corpus, corpora
+from tasks import log_look
+from time_split import STATE
+from time_split import TASKS as MINED
+from train_background import Counts, usual_shares
 
-import assay
-from assay.api import Repository
 from assay.core.golden import GoldenQuery, Hit
-from assay.errors import AssayError
+from assay.core.items import Item
 from assay.evaluate.golden import load
 from assay.evaluate.matching import MATCHERS
+from assay.rank import confidence
 from assay.rank.confidence import FIRST, confidence_features
+from assay.rank.engine import Engine
+from assay.rank.profile import CHANGE, DEFAULT, PROFILES
 
+KINDS = ("own", "half", "foreign", "vague", "invented")
 LEVELS = {"symbol": "strict", "generous": "dotted"}  # and the matcher of each
-EVERY, MOST = 4, 25  # of the tasks of another repository: each fourth, so many at most
-AWAY = 3  # that other repository is a third of all further on
+FOREIGN, HALF, INVENTED = 40, 10, 10  # tasks per repository
+_PARTS = """
+quantum ledger falcon beacon saddle turbine marble gossip lantern pepper orchid glacier tundra violin compass anchor
+velvet harbor meadow copper
+"""
+_NAMES = ("{0}{1}{2}", "{0}_{1}_{2}", "{0}{1}")
+_ABOUT_NAMES = (
+    "fix the crash in {}", "where is {} defined", "add a timeout to {}", "why does {} return null",
+    "rename {} and update its callers", "write tests for {}",
+)  # fmt: skip
 
 
-def cases(
-    repo: Repository, name: str, tasks: Sequence[GoldenQuery], profile: str, foreign: bool = False
-) -> Iterator[dict[str, Any]]:
-    """Yield features and outcome of every task; tasks without results are left out."""
-    engine = repo.engine(profile)
-    for task in tasks:
-        ranking = engine.rank(task.text)
-        if not ranking.scores.any():
-            continue
-        first = [Hit(one.item.id, one.item.symbol, one.item.path) for one in engine.first(ranking, FIRST)]
-        right = dict.fromkeys((*LEVELS, "file"), False) if foreign else judged(task, first)
-        who = {"profile": profile, "repository": name, "id": task.id, "foreign": foreign}
-        yield who | {"signs": asdict(confidence_features(ranking)), "right": right}
+class Asked(NamedTuple):
+    """A task for a repository; `task` has its labels, if the repository has any answer."""
+
+    text: str
+    kind: str
+    task: GoldenQuery | None = None
+    source: str = ""  # repository of a foreign task
 
 
-def judged(task: GoldenQuery, first: Sequence[Hit]) -> dict[str, bool]:
-    """At which levels one of the first is right."""
-    files = {one.name for one in task.at("file")}
-    placed = [hit for hit in first if not files or hit.path in files]
-    right = {
-        level: any(MATCHERS[matcher].matches(hit, wanted) for hit in placed for wanted in task.at("symbol"))
+def asked_of(corpus: Corpus, others: Sequence[Corpus]) -> Iterator[Asked]:
+    """Yield the tasks for a repository, always the same. Vague ones of the test split are not those of the others."""
+    chance = random.Random(corpus.name)
+    foreign = [(task.text, other.name) for other in others if other.name != corpus.name for task in other.tasks]
+    chance.shuffle(foreign)
+    for task in corpus.tasks:
+        yield Asked(task.text, "own", task)
+    for task, (text, _) in zip(corpus.tasks[:HALF], foreign[FOREIGN:], strict=False):
+        first, second = task.text.split(), text.split()
+        yield Asked(" ".join(first[: len(first) // 2] + second[len(second) // 2 :]), "half", task)
+    for text, source in foreign[:FOREIGN]:
+        yield Asked(text, "foreign", source=source)
+    for text in (TASKS / "vague.txt").read_text("utf-8").splitlines()[corpus.split == "test" :: 2]:
+        yield Asked(text, "vague")
+    for _ in range(INVENTED):
+        parts = [part.title() if chance.random() < 0.5 else part for part in chance.sample(_PARTS.split(), 3)]
+        yield Asked(chance.choice(_ABOUT_NAMES).format(chance.choice(_NAMES).format(*parts)), "invented")
+
+
+def cases(corpus: Corpus, others: Sequence[Corpus], counts: Counts, profile: str = DEFAULT) -> Iterator[dict[str, Any]]:
+    """Yield features of a profile's ranking and the outcome of every task; tasks without results are left out.
+
+    What is usual is counted without the repository, and without that of a foreign task; by the shipped table if `counts`
+    is empty.
+    """
+    engine = Engine(corpus.repository.index, PROFILES[profile])
+    for asked in asked_of(corpus, others):
+        if counts:
+            without = (corpus.name.lower(), asked.source.lower())
+            left_out = SimpleNamespace(usual=partial(usual_shares, counts, without=without))
+            setattr(confidence, "background", lambda table=left_out: table)  # noqa: B010
+        ranking = engine.rank(asked.text)
+        items = [*engine.index.numbered(ranking.best(FIRST)).values()]
+        if items:
+            yield {
+                "profile": profile, "repository": corpus.name, "kind": asked.kind, "foreign": asked.task is None,
+                "signs": asdict(confidence_features(ranking)), "right": judged(asked.task, items),
+            }  # fmt: skip
+
+
+def judged(task: GoldenQuery | None, items: Sequence[Item]) -> dict[str, bool]:
+    """Return at which levels an item is right: a label, in a file that the task wants if it names any."""
+    if task is None:
+        return dict.fromkeys(LEVELS, False)
+    files = {label.name for label in task.at("file")}
+    hits = [Hit(item.id, item.symbol, item.path) for item in items if not files or item.path in files]
+    return {
+        level: any(MATCHERS[matcher].matches(hit, label) for hit in hits for label in task.at("symbol"))
         for level, matcher in LEVELS.items()
     }
-    return right | ({"file": any(hit.path in files for hit in first)} if files else {})
 
 
-def of_work(work: Path, names: Sequence[str], profile: str) -> Iterator[dict[str, Any]]:
-    """The cases of prepared repositories, their own tasks first."""
-    tasks = {name: load(work / name / TASKS).queries for name in names}
-    for place, name in enumerate(names):
-        print(f"asking {name}", file=sys.stderr)
-        other = names[(place + len(names) // AWAY) % len(names)]
-        with assay.open(work / name / STATE) as repo:
-            yield from cases(repo, name, tasks[name], profile)
-            if other != name:
-                yield from cases(repo, name, tasks[other][::EVERY][:MOST], profile, foreign=True)
-
-
-def of_golden(golden: Path, roots: Path, indexes: Path | None, profile: str) -> Iterator[dict[str, Any]]:
-    """The cases of a golden set over several repositories."""
-    queries = load(golden).queries
-    for name in dict.fromkeys(query.repository for query in queries):
-        print(f"asking {name}", file=sys.stderr)
-        with assay.open(roots / name, index_dir=indexes / name if indexes else None) as repo:
-            yield from cases(repo, name, [query for query in queries if query.repository == name], profile)
+def of_commits(work: Path) -> list[Corpus]:
+    """Return the repositories of scripts/histories.json for the confidence, with commits as their tasks."""
+    folders = prepared_as_named(work, "confidence")
+    return [Corpus(folder.name, "train", False, folder / STATE, load(folder / MINED).queries) for folder in folders]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path)
-    parser.add_argument("--named", action="store_true", help="those of scripts/histories.json, checked, and no others")
-    parser.add_argument("--golden", type=Path)
-    parser.add_argument("--roots", type=Path)
-    parser.add_argument("--indexes", type=Path)
-    parser.add_argument("--profile", default="default", help="how to rank")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--work", type=Path, help="folder of indexed clones of the task corpus")
+    source.add_argument("--commits", type=Path, metavar="WORK", help="folder of prepared histories")
+    parser.add_argument("--split", default="development", choices=("train", "development", "test"))
+    parser.add_argument("--look", default="", help="reason of a look at the test split, which is logged")
+    parser.add_argument("--counts", type=Path, help="of scripts/train_background.py; default: the shipped table")
     given = parser.parse_args()
-    try:
-        if given.golden and given.roots:
-            found = of_golden(given.golden, given.roots, given.indexes, given.profile)
-        elif given.work:
-            ready = sorted(one.parent for one in given.work.glob(f"*/{TASKS}"))
-            named = prepared_as_named(given.work, lambda row: row.get("confidence", True)) if given.named else ready
-            found = of_work(given.work, [folder.name for folder in named], given.profile)
-        else:
-            parser.error("give --work, or --golden with --roots")
-        for case in found:
-            print(json.dumps(case))
-    except AssayError as error:
-        raise SystemExit(f"error: {error}") from None
+    counts = json.loads(given.counts.read_text("utf-8")) if given.counts else {}
+    if given.commits:
+        chosen, profile = of_commits(given.commits), CHANGE
+    else:
+        chosen, profile = corpora(given.work, (given.split,)), DEFAULT
+        chosen = [corpus for corpus in chosen if (corpus.root / ".assay/current").exists()]
+        if given.split == "test":
+            if not given.look:
+                parser.error("--look: say why the test split is looked at")
+            names = ", ".join(corpus.name for corpus in chosen)
+            log_look(given.look, [f"Confidence of {names} (benchmarks/confidence_cases.py)."])
+    for corpus in chosen:
+        print(corpus.name, file=sys.stderr)
+        for case in cases(corpus, chosen, counts, profile):
+            print(json.dumps(case), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The public histories used for training: repositories, commits and tasks.
 
-scripts/histories.json names them; nothing of them is kept here. `benchmarks/mined.py --work DIR --tasks 100 CLONE…` prepares them, each clone at the
+scripts/histories.json names those that the ranker of commits learned from (`repositories`), and others that its confidence
+is fitted on (`confidence`); nothing of them is kept here. `benchmarks/mined.py --work DIR --tasks 100 CLONE…` prepares them, each clone at the
 `head` of its row.
 """
 
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,9 @@ from assay.git import Git
 MANIFEST = Path(__file__).parent.parent / "scripts/histories.json"
 
 
-def prepared_as_named(work: Path, wanted: Callable[[dict[str, Any]], bool] = lambda row: True) -> list[Path]:
-    """The folders of the repositories that are named, each checked to be what was learned from."""
-    rows = [row for row in json.loads(MANIFEST.read_text("utf-8"))["repositories"] if wanted(row)]
+def prepared_as_named(work: Path, purpose: str = "repositories") -> list[Path]:
+    """Return the folders of the repositories named for a purpose, each checked to be what was learned from."""
+    rows: list[dict[str, Any]] = json.loads(MANIFEST.read_text("utf-8"))[purpose]
     for row in rows:
         folder = work / row["name"]
         if not (folder / TASKS).exists():

@@ -1,14 +1,12 @@
 """Fit the weights of the confidence features and write src/assay/rank/confidence.json, deterministically.
 
-    python scripts/train_ranker.py … --only-evaluate --confidence cases.jsonl                                   default
-    python benchmarks/confidence_cases.py --work DIR --named --profile change >> cases.jsonl                    change
+    python scripts/train_ranker.py … --only-evaluate --confidence cases.jsonl
     python scripts/fit_confidence.py cases.jsonl [--print]
 
-The default is fitted on the tasks of benchmarks/confidence_tasks.py, ranked by models that never saw the repository,
-`change` on commits; a profile without cases keeps its weights. scripts/histories.json names the repositories, their
-commits and a digest of their tasks; benchmarks/mined.py prepares them (`--tasks 100`). The weights tell whether the
-repository has the answer; `right` is how often the first five then have it. Kinds of tasks count as often as
-people are assumed to ask them (SHARES).
+The cases are tasks of benchmarks/confidence_cases.py, ranked by models that never saw the repository. The weights tell
+whether the repository has the answer; `right` is how often the first five then have it. Kinds of tasks count as often as
+people are assumed to ask them (SHARES). The weights hold for every profile: fitted on commits and rankings of `change` they
+separate no better (EXPERIMENTS.md).
 """
 
 from __future__ import annotations
@@ -28,9 +26,8 @@ sys.path[:0] = [str(HERE / "benchmarks"), str(HERE / "src")]
 from calibration import Floats, Sample, figures, fit, left_out  # noqa: E402
 
 from assay.rank.confidence import VERSION, WEIGHTS  # noqa: E402
-from assay.rank.profile import CHANGE, DEFAULT  # noqa: E402
 
-# assumed shares of the kinds of tasks; commits are `own`
+# assumed shares of the kinds of tasks
 SHARES = {"own": 0.7, "half": 0.05, "foreign": 0.12, "vague": 0.08, "invented": 0.05}
 OWN_SURE = 0.81  # share of a repository's own tasks that are above the threshold
 DIGITS = 3  # of a weight: more would be noise, and differ from machine to machine
@@ -52,13 +49,9 @@ LIMITS = {
 }
 
 
-def kind_of(case: dict[str, Any]) -> str:
-    return str(case.get("kind") or ("foreign" if case["foreign"] else "own"))
-
-
 def sample_of(cases: list[dict[str, Any]], level: str) -> Sample:
     """Cases as arrays; each kind counts as much as is assumed."""
-    kinds = [kind_of(case) for case in cases]
+    kinds = [case["kind"] for case in cases]
     number = {kind: kinds.count(kind) for kind in SHARES}
     total = sum(SHARES[kind] for kind in SHARES if number[kind])
     return Sample(
@@ -73,28 +66,17 @@ def limits() -> Floats:
     return np.array(list(LIMITS.values()), dtype=np.float64)
 
 
-def table(cases: list[dict[str, Any]]) -> dict[str, Any]:
-    """All that is written: the threshold, which is that of the default, and the weights of each profile."""
-    own = {name: [case for case in cases if case["profile"] == name] for name in (DEFAULT, CHANGE)}
-    stored = json.loads((HERE / "src/assay/rank" / WEIGHTS).read_text("utf-8"))
-    return {
-        "version": VERSION,
-        "threshold": threshold_of(own[DEFAULT]) if own[DEFAULT] else stored["threshold"],
-        "profiles": {name: fitted(some) if some else stored["profiles"][name] for name, some in own.items()},
-    }
-
-
 def here_of(cases: list[dict[str, Any]]) -> Sample:
     """Cases whose outcome is whether the repository has the answer; half-related tasks are left out."""
     sample = sample_of(cases, "symbol")
-    kinds = np.array([kind_of(case) for case in cases])
+    kinds = np.array([case["kind"] for case in cases])
     weight = np.where(kinds == "half", 1e-9, sample.weight)
     return Sample(sample.signs, (kinds == "own").astype(np.float64), weight, sample.group)
 
 
 def right_here(cases: list[dict[str, Any]]) -> float:
     """Return the share of a repository's own tasks with a right one among the first five."""
-    return float(np.mean([case["right"]["symbol"] for case in cases if kind_of(case) == "own"]))
+    return float(np.mean([case["right"]["symbol"] for case in cases if case["kind"] == "own"]))
 
 
 def confidences(cases: list[dict[str, Any]]) -> Floats:
@@ -104,22 +86,24 @@ def confidences(cases: list[dict[str, Any]]) -> Floats:
 
 def threshold_of(cases: list[dict[str, Any]]) -> float:
     """Return the probability that a share of own tasks exceeds, by weights fitted on other repositories."""
-    own = np.array([kind_of(case) == "own" for case in cases])
+    own = np.array([case["kind"] == "own" for case in cases])
     return round(float(np.quantile(confidences(cases)[own], 1 - OWN_SURE)), 2)
 
 
 def fitted(cases: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the weights of a profile, and what they were fitted on."""
+    """Return all that is written: the weights, the threshold, and what they were fitted on."""
     sample = sample_of(cases, "symbol")
     weights = [round(float(weight), DIGITS) for weight in fit(here_of(cases), limits())]
     told = figures(confidences(cases), sample.outcome, sample.weight)
     return {
+        "version": VERSION,
+        "threshold": threshold_of(cases),
         "base": weights[0],
         "signs": dict(zip(LIMITS, weights[1:], strict=True)),
         "right": round(right_here(cases), DIGITS),
         "fitted on": {
             "repositories": sorted(set(sample.group.tolist())),
-            "tasks": dict(Counter(map(kind_of, cases))),
+            "tasks": dict(Counter(case["kind"] for case in cases)),
             "each repository left out": {name: round(told[name], DIGITS) for name in ("AUC", "Brier", "ECE")},
         },
     }
@@ -131,7 +115,7 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="show what would be written")
     given = parser.parse_args()
     cases = [json.loads(line) for line in given.cases.read_text("utf-8").splitlines()]
-    text = json.dumps(table(cases), indent=2) + "\n"
+    text = json.dumps(fitted(cases), indent=2) + "\n"
     if given.print:
         print(text, end="")
     else:

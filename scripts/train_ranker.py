@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
-from confidence_tasks import cases  # noqa: E402
+from confidence_cases import cases  # noqa: E402
 from task_corpus import Corpus, Judged, bench_corpora, corpora  # noqa: E402
 
 from assay.config.cluster import choose_cluster  # noqa: E402

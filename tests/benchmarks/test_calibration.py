@@ -79,7 +79,7 @@ def _case(number: int, fitting: Any, chosen: np.random.Generator) -> dict[str, A
     able = kind in ("own", "half")
     shift = 0.6 if able else 0.0  # the kinds overlap, as in reality
     return {
-        "profile": "default", "repository": f"r{number % 5}", "kind": kind, "foreign": not able,
+        "repository": f"r{number % 5}", "kind": kind, "foreign": not able,
         "signs": {name: way * (chosen.normal() + shift) for name, way in fitting.LIMITS.items()},
         "right": {level: bool(able and chosen.random() < 0.75) for level in ("symbol", "generous")},
     }  # fmt: skip
@@ -105,11 +105,15 @@ def test_own_tasks_exceed_the_threshold_as_often_as_is_demanded_and_others_seldo
     assert fitting.confidences(cases).max() <= fitting.right_here(cases)
 
 
-def test_the_manifest_names_what_was_fitted_on() -> None:
-    named = json.loads((ROOT / "scripts/histories.json").read_text("utf-8"))["repositories"]
-    profiles = json.loads((ROOT / "src/assay/rank/confidence.json").read_text("utf-8"))["profiles"]
-    fitted_on = {name: own["fitted on"]["repositories"] for name, own in profiles.items()}
+def test_the_confidence_is_tested_on_other_repositories() -> None:
+    named = json.loads((ROOT / "scripts/histories.json").read_text("utf-8"))
+    fitted_on = json.loads((ROOT / "src/assay/rank/confidence.json").read_text("utf-8"))["fitted on"]["repositories"]
     corpora = yaml.safe_load((ROOT / "eval/tasks/corpora.yaml").read_text("utf-8"))["corpora"]
-    assert set(fitted_on["default"]) <= {row["name"] for row in corpora if row["split"] != "test"}
-    assert fitted_on["change"] == sum(row.get("confidence", True) for row in named)
-    assert all(len(row["cutoff"]) == len(row["head"]) == 40 for row in named)
+    assert set(fitted_on) <= {row["name"] for row in corpora if row["split"] != "test"}
+    learned, held_out = ({row["name"] for row in named[purpose]} for purpose in ("repositories", "confidence"))
+    assert not held_out & {*learned, *fitted_on}
+    assert all(
+        len(row["cutoff"]) == len(row["head"]) == 40
+        for rows in (named["repositories"], named["confidence"])
+        for row in rows
+    )

@@ -1,7 +1,7 @@
 """Calibrated confidence: the probability that one of the first five results is right, from features of the ranking.
 
-confidence.json holds the logistic regression weights. `scripts/fit_confidence.py` fits them on later commits of public
-repositories; docs/guides/context.md defines "right" and reports the calibration.
+confidence.json holds the logistic regression weights, the same for every profile. `scripts/fit_confidence.py` fits them;
+docs/guides/context.md defines "right" and reports the calibration.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from assay.rank.arrays import Ints
 from assay.rank.background import background, ratios
-from assay.rank.profile import CHANGE, DEFAULT, Profile
+from assay.rank.profile import Profile
 from assay.rank.ranking import Ranking
 from assay.text.terms import terms
 from assay.text.tokens import LONGEST_TASK
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FIRST = 5  # top results among which one should be right
 WEIGHTS = "confidence.json"
-VERSION = 3  # of the features and the file; weights of another version do not apply
+VERSION = 4  # of the features and the file; weights of another version do not apply
 _TENTH = 10
 _SMALLEST, _LARGEST = 150, 25_000  # item counts of the training repositories: size is clipped to this range
 _REPORTED_WORDS = 8  # unmatched words that are reported
@@ -78,10 +78,10 @@ def _table() -> dict[str, Any]:
 
 
 @cache
-def weights(name: str) -> Weights:
-    """Return the shipped weights of a profile that they were fitted on."""
-    fitted = _table()["profiles"][name]
-    return Weights(fitted["base"], fitted["signs"], fitted["right"])
+def weights() -> Weights:
+    """Return the shipped weights."""
+    table = _table()
+    return Weights(table["base"], table["signs"], table["right"])
 
 
 def shipped_threshold() -> float:
@@ -89,19 +89,11 @@ def shipped_threshold() -> float:
     return float(_table()["threshold"])
 
 
-def fitted_for(profile: Profile) -> str | None:
-    """Return the profile whose weights apply to this one; None if it lacks the features."""
+def confidence(ranking: Ranking, profile: Profile) -> float | None:
+    """Return the probability that one of the first five is right; 0 without results, None if the profile lacks features."""
     if not (profile.walk and profile.channels.get("names")):
         return None
-    return CHANGE if profile.ranker and profile.ranker_model == "commits" else DEFAULT
-
-
-def confidence(ranking: Ranking, profile: Profile) -> float | None:
-    """Return the probability that one of the first five is right; 0 without results, None for unsupported profiles."""
-    name = fitted_for(profile)
-    if name is None:
-        return None
-    return weights(name).chance(confidence_features(ranking)) if ranking.scores.any() else 0.0
+    return weights().chance(confidence_features(ranking)) if ranking.scores.any() else 0.0
 
 
 def confidence_features(ranking: Ranking) -> ConfidenceFeatures:
