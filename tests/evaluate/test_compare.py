@@ -18,9 +18,9 @@ from assay.evaluate.compare import (
     NotComparable,
     classify_changes,
     compare_scores,
-    comparison_json,
     config_differences,
 )
+from assay.evaluate.comparison_json import comparison_json
 from assay.evaluate.metrics import parse
 from assay.evaluate.scores import Scores, read_baseline, write_baseline
 from support.paths import FIXTURES

@@ -27,6 +27,7 @@ from assay.errors import AssayError
 from assay.evaluate import compare as comparing
 from assay.evaluate import golden as golden_sets
 from assay.evaluate import notebook
+from assay.evaluate.comparison_json import comparison_json
 from assay.evaluate.gate import Check, Gated, Rules, gate_against, parse_floors
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import Measure, parse, require_depth, required_depth
@@ -343,7 +344,7 @@ class Comparison:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The comparison as `assay eval compare --format json` prints it."""
-        return comparing.comparison_json(self.detail, dict(self.texts))
+        return comparison_json(self.detail, dict(self.texts))
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a row per query: its text, kind of change, ranks, note and figures."""

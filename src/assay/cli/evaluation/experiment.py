@@ -12,7 +12,8 @@ from assay.cli.common import echo, echo_lines, echo_row, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.options import Runs
 from assay.errors import AssayError
-from assay.evaluate.compare import compare_runs, comparison_json
+from assay.evaluate.compare import compare_runs
+from assay.evaluate.comparison_json import comparison_json
 from assay.evaluate.experiments import FileLog, Log, StoreLog, draft_conclusion, open_entry, result_lines
 from assay.evaluate.files import repository_file
 from assay.evaluate.scores import run_json

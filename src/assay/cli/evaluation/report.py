@@ -20,10 +20,9 @@ from assay.evaluate.compare import (
     compare_runs,
     compare_sets,
     compare_with_baseline,
-    comparison_json,
     config_differences,
-    statistics_json,
 )
+from assay.evaluate.comparison_json import comparison_json, statistics_json
 from assay.evaluate.files import write_output
 from assay.evaluate.gate import find_baseline
 from assay.evaluate.markdown import comparison_report

@@ -24,7 +24,7 @@ import numpy as np
 from assay.core.cautions import Caution, as_json, from_json
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.progress import Progress
-from assay.evaluate.compare import statistics_json
+from assay.evaluate.comparison_json import statistics_json
 from assay.evaluate.files import write_text
 from assay.evaluate.metrics import mean, rounded
 from assay.evaluate.run import Plan

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from assay.evaluate.compare import NotComparable, compare_runs, comparison_json
+from assay.evaluate.compare import NotComparable, compare_runs
+from assay.evaluate.comparison_json import comparison_json
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import run_json
 from assay.html.elements import Markup, decimal, element, join, shortened
