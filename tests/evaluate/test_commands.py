@@ -72,7 +72,7 @@ BAD_RUNS: dict[str, tuple[dict[str, str], list[str], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_RUNS)
-def test_a_run_that_cannot_begin_says_why_in_one_line(bench: Workbench, name: str) -> None:
+def test_a_run_that_cannot_begin_gives_one_line(bench: Workbench, name: str) -> None:
     files, options, says = BAD_RUNS[name]
     for path, text in files.items():
         bench.write(path, text)
@@ -180,7 +180,7 @@ def test_findings_have_every_query_and_what_was_not_found(ready: Workbench) -> N
     assert "| question number 0 | 1.0000 | 1 | easy |" in (ready.folder / "out" / "FINDINGS.md").read_text()
 
 
-def test_depth_and_k_are_told_apart(ready: Workbench) -> None:
+def test_depth_and_k_are_distinguished(ready: Workbench) -> None:
     deep = ready.run("trec:first.run", "--matching", "doc", "-k", "1", "--depth", "5", "-m", "RR@1,RR")
     assert deep["metrics"] == {"RR@1": 0.0, "RR": 0.25}
     told = ready.json("diagnose")
@@ -393,7 +393,7 @@ def test_verify_looks_documents_of_a_beir_set_up_in_its_corpus(bench: Workbench,
 
 
 @pytest.mark.parametrize(("golden", "level"), [("codes.jsonl", "symbol"), ("collection", "doc")])
-def test_verify_says_when_nothing_can_be_checked(bench: Workbench, golden: str, level: str) -> None:
+def test_verify_refuses_a_set_it_cannot_check(bench: Workbench, golden: str, level: str) -> None:
     bench.write("codes.jsonl", '{"id": "a", "question": "b", "expected_symbols": ["f"]}\n')
     bench.write("collection/topics.tsv", "1\tone\n")
     bench.write("collection/qrels.txt", "1 0 D1 1\n")
@@ -508,7 +508,7 @@ def test_an_interview_that_ends_early_loses_only_the_unfinished_query(bench: Wor
     assert path.read_bytes() == before
 
 
-def test_converting_says_what_the_other_format_cannot_hold(bench: Workbench) -> None:
+def test_converting_lists_what_the_format_cannot_hold(bench: Workbench) -> None:
     bench.golden([question(n) | {"notes": "why", "tags": ["t"]} for n in range(3)])
     done = bench.rootless("convert", "golden.jsonl", "set", "--to", "beir")
     assert done.code == DONE
@@ -561,7 +561,7 @@ def test_an_experiment_is_logged_from_two_runs_in_the_seeds_template(ready: Work
     assert ready.eval("experiment", "conclude", "--conclusion", "again").code == COULD_NOT_RUN
 
 
-def test_several_open_experiments_are_told_apart_by_number(ready: Workbench) -> None:
+def test_several_open_experiments_need_a_number(ready: Workbench) -> None:
     for title in ("one", "two"):
         ready.json(
             "experiment", "new", title, "--hypothesis", "h", "--what", "w", "--before", "second", "--log", "log.md"
@@ -584,7 +584,7 @@ def test_several_open_experiments_are_told_apart_by_number(ready: Workbench) -> 
     assert "6 lost, 6 regressed" in text
 
 
-def test_an_experiment_on_one_query_has_no_statistics_to_speak_of_and_still_a_result(bench: Workbench) -> None:
+def test_an_experiment_on_one_query_has_a_result(bench: Workbench) -> None:
     bench.questions(1)
     bench.run(bench.ranking("a", {"q0": 1}))
     bench.json("experiment", "new", "t", "--hypothesis", "h", "--what", "w")
@@ -595,7 +595,7 @@ def test_an_experiment_on_one_query_has_no_statistics_to_speak_of_and_still_a_re
 # --- several repositories
 
 
-def test_several_repositories_are_searched_each_in_its_folder_and_reported_apart(bench: Workbench) -> None:
+def test_several_repositories_are_searched_and_reported_separately(bench: Workbench) -> None:
     repositories, tiers = ("alpha", "beta", "gamma"), ("exact", "concept", "multi_hop")
     for name in repositories:
         bench.write(f"corpus/{name}/only_{name}.txt", name)

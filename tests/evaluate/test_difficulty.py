@@ -50,7 +50,7 @@ def test_signs_of_scores_lie_between_0_and_1(scores: list[float]) -> None:
     assert 0 <= spread(scores) <= 1
 
 
-def test_a_single_result_stands_out_nothing_found_does_not_and_without_scores_nothing_is_known() -> None:
+def test_the_gap_of_one_result_is_1_and_of_none_0() -> None:
     assert gap([3.0]) == 1.0
     assert gap([]) == spread([]) == 0.0
     assert gap([2.0, 2.0, 2.0]) == 0.0

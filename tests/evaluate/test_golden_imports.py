@@ -93,7 +93,7 @@ def test_a_hugging_face_folder_uses_the_split_that_results_are_published_on() ->
     assert any("the split `validation` is used" in warning for warning in golden.warnings)
 
 
-def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     (tmp_path / "test.parquet").write_bytes(b"PAR1")
     with pytest.raises(assay.AssayError, match="pip install pyarrow"):
@@ -133,11 +133,6 @@ def test_json_lines_of_another_tool(tmp_path: Path, name: str) -> None:
     path.write_text(json.dumps({name: "where?", "relevant_docs": ["a.md"], "owner": "ada"}) + "\n")
     (query,) = load(path).queries
     assert (query.text, _names(query, "doc")) == ("where?", ["a.md"])
-
-
-def test_pairs_may_say_query() -> None:
-    golden = assay.load_golden([{"id": "a", "query": "where?", "expected_docs": ["a.md"]}])
-    assert golden.queries[0].text == "where?"
 
 
 def test_rows_that_expect_nothing_are_left_out_and_counted(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_the_same_run_gives_the_same_bytes() -> None:
     assert render(run(), versus()) == render(copy.deepcopy(run()), copy.deepcopy(versus()))
 
 
-def test_the_header_says_what_was_measured_on_what_and_when() -> None:
+def test_the_header_identifies_the_run() -> None:
     header = parsed(render(run())).one("header")
     assert header.one("h1").text == "cmd:finder {query}"
     facts = {div.one("dt").text: div.one("dd").text for div in header.one("dl").all("div")}
@@ -260,7 +260,7 @@ def test_the_header_says_what_was_measured_on_what_and_when() -> None:
     }
 
 
-def test_warnings_and_an_unfinished_run_are_said_before_the_numbers() -> None:
+def test_warnings_stand_before_the_numbers() -> None:
     page = render(run(status="interrupted"))
     warnings = [item.text for item in parsed(page).one("ul", class_="warnings").all("li")]
     assert warnings == ["This run is interrupted: its numbers are not final.", "the golden set is small"]
@@ -464,16 +464,10 @@ def test_failures_are_listed_with_their_errors_and_expectations() -> None:
     assert legend.values == ["2", "1", "1"]
 
 
-def test_a_run_without_failures_says_so() -> None:
-    section = parsed(render(run([query(1)]))).one("section", id="failures")
-    assert "No query failed." in section.text
-    assert not section.all("ol", class_="failures")
-
-
 # odd runs
 
 
-def test_nothing_at_all_is_a_page_that_says_so() -> None:
+def test_an_empty_run_is_still_a_page() -> None:
     page = parsed(render({}))
     assert "has no results" in page.one("main").text
     assert not page.all("section")
@@ -495,11 +489,6 @@ def test_queries_of_which_nothing_is_known_are_drawn() -> None:
     page = parsed(render({"queries": [{}, {"id": "only-an-id"}, {"tier": None, "metrics": {}, "latency_ms": None}]}))
     assert len(rows(page, "queries")) == 3
     assert "only-an-id" in page.text
-
-
-def test_a_run_that_found_nothing_is_drawn() -> None:
-    page = parsed(render(run([missed(n) for n in range(3)])))
-    assert "0 of 3 at rank 1, 3 not found." in page.text
 
 
 @pytest.mark.parametrize(
@@ -619,11 +608,6 @@ def test_ticks_are_round_and_cover_the_values(a: float, b: float, wanted: int) -
     assert round(step / 10.0 ** math.floor(math.log10(step * 1.0000001)), 6) in (1, 2, 5)
 
 
-@given(st.integers(0, 5))
-def test_ticks_of_counts_are_whole(most: int) -> None:
-    assert all(tick == int(tick) for tick in round_ticks(0, most, 4, whole=True))
-
-
 @given(st.floats(0.001, 1e6), st.floats(0.001, 1e6))
 def test_ticks_by_powers_cover_the_values(a: float, b: float) -> None:
     ticks = power_ticks(min(a, b), max(a, b))
@@ -655,12 +639,6 @@ def test_every_rank_is_counted_once_and_the_missing_apart(ranks: list[int | None
     assert bins[-1].count == ranks.count(None)
     assert bins[0].label == "1"
     assert bins[0].count == ranks.count(1)
-
-
-@given(st.lists(st.floats(0, 1e5), min_size=1, max_size=60))
-def test_every_latency_is_counted_once(values: list[float]) -> None:
-    bins, _ = latency_bins(values)
-    assert sum(one.count for one in bins) == len(values)
 
 
 def _labels(svg: str) -> list[tuple[float, float, float, str]]:
@@ -718,7 +696,7 @@ def test_slopes_hold_every_query_once_and_bars_every_changed_one(values: list[tu
     assert sum(bar.attributes["class"] == "loss" for bar in bars) or not any(one.delta < -0.5 for one in changes)
 
 
-def test_the_axes_of_a_plot_are_labelled_and_its_marks_say_their_values() -> None:
+def test_axes_and_marks_of_a_plot_are_labelled() -> None:
     plot = parsed(render(run())).one("section", id="distributions").all("figure")[3]
     assert plot.one("strong").text == "nDCG@10"
     words = [node.text for node in plot.all("text")]

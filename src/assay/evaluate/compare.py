@@ -212,7 +212,7 @@ def compare_runs(
     comparison = compare_scores(scores_a, scores_b, measures, _clusters_by_query(store, a, scores_a), force, only)
     return replace(
         comparison,
-        notes=_notes(comparison, *(rank_lookup(store, run, side) for run, side in ((a, side_a), (b, side_b)))),
+        notes=_notes(comparison, rank_lookup(store, a, side_a), rank_lookup(store, b, side_b)),
         chunker_version_match="fallback_doc_span" if sides else "exact",
         warnings=(*comparison.warnings, *(_chunker_cautions(a, b, sides) if sides else ())),
     )

@@ -30,7 +30,7 @@ from assay.evaluate import notebook
 from assay.evaluate.comparison_json import comparison_json
 from assay.evaluate.gate import Check, Gated, Rules, gate_against, parse_floors
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics import Measure, parse, require_depth, required_depth
+from assay.evaluate.metrics import Measure, figure, parse, require_depth, required_depth
 from assay.evaluate.run import STOP_AFTER, Plan, execute
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, main_measures, read_baseline, run_json, score_run, write_baseline
@@ -284,12 +284,16 @@ class Run:
 
     def to_polars(self) -> Any:
         """Return the rows as a polars DataFrame; the ranks of the expectations are a text."""
-        rows = [row | {"found": _as_text(row["found"])} for row in self.to_dicts()]
+        rows = [
+            row | {"found": ", ".join(f"{name}: {rank}" for name, rank in row["found"].items())}
+            for row in self.to_dicts()
+        ]
         return _optional("polars").DataFrame(rows, infer_schema_length=None)
 
     def __repr__(self) -> str:
         invalid = "" if self.sanity.is_measurement else f"; not a measurement: {self.sanity.reason}"
-        return f"<Run {self.id}: {self.system} on {len(self)} queries, {_figures(self._main())}{invalid}>"
+        means = ", ".join(f"{name} {figure(mean)}" for name, mean in self._main().items())
+        return f"<Run {self.id}: {self.system} on {len(self)} queries, {means}{invalid}>"
 
     def _repr_html_(self) -> str:
         return notebook.run_table(self.summary, list(self._main()))
@@ -304,14 +308,6 @@ def _optional(package: str) -> Any:
         return import_module(package)
     except ImportError:
         raise AssayError(f"{package} is not installed: pip install {package}, or use to_dicts()") from None
-
-
-def _as_text(ranks: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}: {rank}" for name, rank in ranks.items())
-
-
-def _figures(means: Mapping[str, float | None]) -> str:
-    return ", ".join(f"{name} {'–' if mean is None else f'{mean:.4f}'}" for name, mean in means.items())
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,11 @@ import click
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.golden import ids_in, new_id
-from assay.cli.evaluation.options import shortened
 from assay.core.golden import Expected, GoldenQuery, Hit
 from assay.errors import AssayError
 from assay.evaluate.golden import append
 from assay.evaluate.systems import open_system
-from assay.text.display import counted
+from assay.text.display import collapsed, counted
 
 _OPENING = 70  # characters of a chunk's text in the list
 
@@ -68,7 +67,7 @@ def chunks_command(
         return
     for number, (hit, text) in enumerate(shown, 1):
         place = f"page {hit.page}" if hit.page else f"lines {hit.start}-{hit.end}"
-        echo(f"{number:4}  {hit.id}  ({place})\n      {shortened(text, _OPENING)}")
+        echo(f"{number:4}  {hit.id}  ({place})\n      {collapsed(text, _OPENING)}")
     if len(listed) > limit:
         echo(f"… and {len(listed) - limit:,} more; -n {len(listed)} lists them, --path narrows the list")
     if not listed:

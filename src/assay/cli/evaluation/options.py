@@ -203,13 +203,6 @@ def _split(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def figure(value: float | None, signed: bool = False) -> str:
-    """Format a metric, or a dash for None."""
-    if value is None:
-        return "–"
-    return f"{value:+.4f}" if signed else f"{value:.4f}"
-
-
 def echo_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a plain-text table: the first column left-aligned, numeric columns right-aligned."""
     cells = [[one_line(str(cell)) for cell in row] for row in (head, *rows)]
@@ -225,12 +218,6 @@ def echo_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 def _is_numeric(cell: str) -> bool:
     return cell.strip("+-−%.…/–= 0123456789") == ""
-
-
-def shortened(text: str, limit: int) -> str:
-    """Collapse whitespace and truncate to `limit` characters."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 def echo_warnings(warnings: Iterable[Caution | Mapping[str, str]]) -> None:
