@@ -266,14 +266,6 @@ def test_a_golden_set_in_another_order_is_the_same_set(bench: Workbench) -> None
     assert bench.json("compare")["counts"]["Draw"] == 12
 
 
-def test_a_tag_added_later_counts_in_the_runs_made_with_it(bench: Workbench) -> None:
-    spec = bench.ranking("system", {f"q{n}": 1 for n in range(12)})
-    bench.questions(12)
-    assert bench.run(spec)["tags"] == {}
-    bench.questions(12, tags=["critical"])
-    assert bench.run(spec)["tags"]["critical"]["count"] == 12
-
-
 # --- chunkers
 
 
@@ -425,12 +417,6 @@ def test_a_run_compared_with_itself_is_warned_of(pair: Workbench) -> None:
     assert codes(told) == ["same-run"]
     assert {row["verdict"] for row in told["statistics"].values()} == {"same"}
     assert "is compared with itself: nothing can differ" in pair.eval("compare", "before", "before").err
-
-
-def test_the_screen_calls_nothing_better_that_is_not_shown(pair: Workbench) -> None:
-    done = pair.eval("compare", "before", "after")
-    assert "?" not in done.out
-    assert [line.endswith("not shown") for line in done.lines if line.startswith(("RR@10", "nDCG@10"))] == [True, True]
 
 
 def test_measures_are_named_by_any_tool_and_printed_by_one_name(pair: Workbench) -> None:

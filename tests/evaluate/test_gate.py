@@ -85,7 +85,7 @@ def test_a_planted_loss_of_ten_points_fails() -> None:
     assert "no query breaks" not in failed(TOP, lowered)  # this guard alone
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(10))
 def test_a_random_wobble_of_a_point_passes(seed: int) -> None:
     """Neighbouring ranks swap at random until the mean has moved by about a point, whichever way that is."""
     chance = random.Random(seed)
@@ -320,12 +320,6 @@ def test_a_planted_loss_of_ten_points_fails_the_command_against_file_and_run(ben
     assert by_file.lines[-1] == "gate failed"
     assert bench.eval("gate", "lower", "--tolerance", "0.2").code == DONE
     assert bench.eval("gate", "lower", "--guard", "Success@10").code == DONE
-
-
-def test_a_critical_query_that_breaks_fails_the_command(bench: Workbench) -> None:
-    told = bench.json("gate", "broken", code=QUALITY)
-    assert [check["name"] for check in told["checks"] if not check["passed"]] == ["no query breaks"]
-    assert told["passed"] is False
 
 
 def test_breaks_of_a_run_whose_repeats_agree_fail_the_command(bench: Workbench) -> None:

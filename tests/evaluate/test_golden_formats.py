@@ -334,11 +334,6 @@ def test_a_wrong_judgement_is_refused_with_its_line(tmp_path: Path, line: str, s
     assert said in problem
 
 
-def test_even_a_first_judgement_that_is_wrong_is_recognised(tmp_path: Path) -> None:
-    folder = _write(tmp_path, {"topics.tsv": "1\ta\n", "qrels": "1 0 d NaN\n"})
-    assert _problems(folder) == (f"{folder}/qrels:1: the grade must be a whole number between -100 and 100, not `NaN`",)
-
-
 def test_queries_without_judgements_and_judgements_without_query_are_counted(tmp_path: Path) -> None:
     qrels = _QRELS + "301 0 FBIS3-1 1\n400 0 d 1\n401 0 d 1\n"
     folder = _write(tmp_path, {"topics.tsv": "301\ta\n302\tb\n303\tc\n", "qrels": qrels})

@@ -479,11 +479,6 @@ def test_a_sample_keeps_the_order_and_new_queries_displace_at_most_as_many(
     assert len(set(before) - set(drawn)) <= 1
 
 
-def test_another_seed_draws_another_sample() -> None:
-    queries = [GoldenQuery(str(number), "text") for number in range(100)]
-    assert len({tuple(query.id for query in sample(queries, 10, seed)) for seed in range(5)}) == 5
-
-
 # ---- history: repositories that are not as they should be
 
 

@@ -130,14 +130,6 @@ def test_a_system_that_fails_on_the_first_queries_is_stopped_without_a_table(ben
     assert bench.json("show")["status"] == "incomplete"
 
 
-def test_a_system_may_fail_on_every_query_if_it_is_not_to_be_stopped(bench: Workbench) -> None:
-    bench.questions(12)
-    told = bench.run(bench.script("sys.exit('no')"), "--jobs", "4", "--stop-after", "0", code=COULD_NOT_RUN)
-    assert told["counts"]["failed"] == 12
-    assert told["status"] == "failures"
-    assert {told["metrics"][name] for name in MAIN} == {0.0}
-
-
 def test_failures_after_a_success_do_not_stop_a_run(bench: Workbench) -> None:
     bench.questions(12)
     told = bench.run(bench.script("n = query.split()[-1]\nif n != '0': sys.exit('no')\nprint('[]')"), code=QUALITY)

@@ -19,7 +19,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
@@ -29,7 +29,6 @@ from assay.evaluate.sweep.grid import MAX_CONFIGURATIONS, Configuration, Grid, n
 from assay.evaluate.sweep.verdict import Measured, band, best_shares, figures, judge, pareto_front
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.model_server import run_model_server
-from support.property_tests import examples
 from support.waiting import until
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, messages
 
@@ -492,17 +491,8 @@ def test_single_measures_the_configuration_of_assay_toml(library: Workbench) -> 
 
 def test_numbers_of_a_profile_are_settings_too(library: Workbench) -> None:
     golden = library.golden([{"id": "p", "question": "pump", "expected_files": ["src/pump.py"]}], "code.jsonl")
-    report = library.json(
-        "sweep",
-        "--queries",
-        golden,
-        "--system",
-        "assay:lexical",
-        "--set",
-        "walk=0,1.5",
-        "--set",
-        "edge_weights.calls=0.5",
-    )
+    options = ("--system", "assay:lexical", "--set", "walk=0,1.5", "--set", "edge_weights.calls=0.5")
+    report = library.json("sweep", "--queries", golden, *options)
     assert [one["config"]["name"] for one in report["reports"]] == ["walk_0_calls_0.5", "walk_1.5_calls_0.5"]
     run = library.run(report["reports"][1]["config"]["system"], golden=golden)
     assert run["config"]["config"]["walk"] == 1.5
@@ -525,19 +515,6 @@ def test_a_reranker_that_is_not_there_is_met_before_much_was_done(bench: Workben
     assert "unknown reranker 'nope'" in done.err
     assert [path.name for path in (bench.folder / ".assay").glob("passages-*")] == ["passages-structure-32.npz"]
     assert not (bench.folder / ".assay/runs.db").exists()
-
-
-def test_two_sweeps_at_once_disturb_only_each_others_times(bench: Workbench) -> None:
-    documents(bench, count=4, asked=4)
-    arguments = ("sweep", "--queries", "golden.jsonl", *SIZES)
-    other = started(bench, *arguments)
-    report = bench.json(*arguments)
-    assert other.wait() == DONE
-    again = bench.json(*arguments)
-    assert again["work"]["queries_asked"] == 0
-    assert [one["summary"]["avg_mrr"] for one in again["reports"]] == [
-        one["summary"]["avg_mrr"] for one in report["reports"]
-    ]
 
 
 # --- killed
@@ -604,17 +581,8 @@ def test_a_sweep_that_was_killed_while_asking_asks_only_the_rest(bench: Workbenc
     spec = bench.script(
         "open(here + '/asked', 'a').write(sys.argv[3] + ' ' + query + '\\n'); time.sleep(0.05); print(json.dumps(['d' + query.split()[-1]]))"
     )
-    arguments = (
-        "sweep",
-        "--queries",
-        "golden.jsonl",
-        "--system",
-        f"{spec} {{size}}",
-        "--set",
-        "size=a,b,c,d",
-        "--jobs",
-        jobs,
-    )
+    options = ("--system", f"{spec} {{size}}", "--set", "size=a,b,c,d", "--jobs", jobs)
+    arguments = ("sweep", "--queries", "golden.jsonl", *options)
     log = bench.folder / "asked"
 
     def asked() -> list[str]:
@@ -667,16 +635,3 @@ def test_a_page_of_hostile_names_and_nothing_measured_is_still_a_page(bench: Wor
     assert "<img>" not in page
     assert "<u>" not in page
     assert "–" in done.out
-
-
-@settings(max_examples=examples(20))
-@given(st.lists(st.tuples(st.floats(0, 1), st.one_of(st.none(), st.floats(0.0, 1e6))), min_size=2, max_size=6))
-def test_every_place_of_the_plot_is_inside_it(points: list[tuple[float, float | None]]) -> None:
-    from assay.html.report.sweep_details import WIDE, Point, pareto
-
-    drawn = pareto(
-        [Point(f"c{n}", latency or 0.0, quality, "front") for n, (quality, latency) in enumerate(points)], "Q"
-    )
-    for x in re.findall(r'c?x="([-\d.e+]+)"', drawn):
-        assert math.isfinite(float(x))
-        assert 0 <= float(x) <= WIDE

@@ -85,16 +85,6 @@ def test_a_spec_that_cannot_work_is_refused_with_what_to_write(tmp_path: Path, s
     assert "\n" not in str(refused.value)
 
 
-def test_a_system_is_named_and_described_by_its_spec(tmp_path: Path) -> None:
-    system = _system("cmd:grep -l {query}", tmp_path)
-    assert system.name == "cmd:grep -l {query}"
-    assert system.describe() == {"spec": "cmd:grep -l {query}"} == system.describe()
-    assert system.concurrent
-    system.index()
-    system.reset()
-    system.close()
-
-
 # --- what a retriever may print
 
 
@@ -230,20 +220,7 @@ def test_what_is_printed_is_what_is_read_whatever_the_layout(hits: list[Hit], in
             st.lists(inner)
             | st.dictionaries(
                 st.sampled_from(
-                    [
-                        "id",
-                        "path",
-                        "start",
-                        "score",
-                        "items",
-                        "data",
-                        "answer",
-                        "error",
-                        "stages",
-                        "name",
-                        "citations",
-                        "x",
-                    ]
+                    ["id", "path", "start", "score", "items", "data", "answer", "error", "stages", "name", "x"]
                 ),
                 inner,
             )
@@ -570,19 +547,6 @@ def test_closing_a_system_ends_the_query_under_way(tmp_path: Path) -> None:
     system.close()
     thread.join(10)
     assert [str(failed)[:18] for failed in failures] == ["killed by signal 9"]
-
-
-def test_a_command_may_be_asked_from_several_threads(tmp_path: Path) -> None:
-    system = _system("cmd:echo {query}", tmp_path)
-    found: dict[int, list[str]] = {}
-    threads = [
-        threading.Thread(target=lambda n=n: found.update({n: _ids(system.retrieve(f"q{n}", 5))})) for n in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == {n: [f"q{n}"] for n in range(8)}
 
 
 # --- HTTP

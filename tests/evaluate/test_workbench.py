@@ -77,11 +77,6 @@ def test_an_async_client_stays_in_one_loop_for_all_queries() -> None:
     assert len(loops) == 1
 
 
-def test_a_spec_names_a_system_as_on_the_command_line(tmp_path: Path) -> None:
-    spec = Workbench(tmp_path).ranking("planted", {f"q{number}": 2 for number in range(12)})
-    assert assay.evaluate(RECORDS, spec).metrics["RR@10"] == 0.5
-
-
 @dataclass
 class Document:
     """The shape of a LangChain document."""

@@ -12,6 +12,7 @@ import click
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.golden import ids_in, new_id
+from assay.cli.evaluation.options import print_result
 from assay.core.golden import Expected, GoldenQuery, Hit
 from assay.errors import AssayError
 from assay.evaluate.golden import append
@@ -57,10 +58,8 @@ def chunks_command(
         query = _query(question, _picked(pick, shown), golden_path)
         lost = append(query, golden_path)
         facts = {"id": query.id, "golden": str(golden_path), "expected": [item.name for item in query.expected]}
-        if form == "json":
-            print_json({**facts, "lost": lost})
-        else:
-            echo(f"added {query.id} to {golden_path}, expecting {', '.join(facts['expected'])}")
+        message = f"added {query.id} to {golden_path}, expecting {', '.join(facts['expected'])}"
+        print_result(form, {**facts, "lost": lost}, message)
         return
     if form == "json":
         print_json({"chunks": len(listed), "listed": [_row(hit, text) for hit, text in shown]})

@@ -11,7 +11,7 @@ import click
 
 from assay.cli.common import echo, echo_lines, find_root, format_option, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, progress_bar
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, print_result, progress_bar
 from assay.cli.evaluation.run import begin
 from assay.config.configuration import load as load_configuration
 from assay.core.cautions import Caution
@@ -91,10 +91,8 @@ def set_(run: str, name: str | None, path: Path | None, floors: tuple[str, ...],
         baseline_path = path or repository_file(runs.root, BASELINE_FILE)
         write_baseline(scores, baseline_path, floors)
         facts, place = {"file": str(baseline_path)}, str(baseline_path)
-    if form == "json":
-        print_json({"run_id": scores.run_id, **facts})
-    else:
-        echo(f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {place}")
+    message = f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {place}"
+    print_result(form, {"run_id": scores.run_id, **facts}, message)
 
 
 @baseline_command.command("show")
@@ -160,10 +158,7 @@ def remove(name: str, runs: Runs, form: str) -> None:
     with runs.open(write=True) as store:
         run = _stored(store, name)
         store.ledger.remove_baseline(name)
-    if form == "json":
-        print_json({"name": name, "run_id": run.run_id})
-    else:
-        echo(f"removed baseline {name}; run {run.run_id} stays")
+    print_result(form, {"name": name, "run_id": run.run_id}, f"removed baseline {name}; run {run.run_id} stays")
 
 
 # assay eval gate

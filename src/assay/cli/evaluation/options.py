@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import click
 
-from assay.cli.common import STORE, Bar, echo, find_root, format_option
+from assay.cli.common import STORE, Bar, echo, find_root, format_option, print_json
 from assay.core.cautions import Caution
 from assay.database.address import configured_store, is_postgres
 from assay.evaluate.metrics import Measure, parse
@@ -218,6 +218,14 @@ def echo_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 def _is_numeric(cell: str) -> bool:
     return cell.strip("+-−%.…/–= 0123456789") == ""
+
+
+def print_result(form: str, facts: Mapping[str, Any], message: str) -> None:
+    """Print the outcome of a command: its facts as JSON, or a message."""
+    if form == "json":
+        print_json(facts)
+    else:
+        echo(message)
 
 
 def echo_warnings(warnings: Iterable[Caution | Mapping[str, str]]) -> None:

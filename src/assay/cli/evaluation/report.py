@@ -11,7 +11,7 @@ import click
 
 from assay.cli.common import echo, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, parsed
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, parsed, print_result
 from assay.cli.evaluation.run import print_run
 from assay.errors import AssayError
 from assay.evaluate.compare import (
@@ -58,10 +58,7 @@ def report_command(run: str, against: str | None, output: Path | None, force: bo
             comparison = comparison_json(compare_runs(store, store.find(against), info, force=force), texts)
     path = output or runs.folder("runs", info.run_id) / "report.html"
     write_output(path, render(summary, comparison))
-    if form == "json":
-        print_json({"run_id": info.run_id, "file": str(path)})
-    else:
-        echo(str(path))
+    print_result(form, {"run_id": info.run_id, "file": str(path)}, str(path))
 
 
 # assay eval show
