@@ -5,7 +5,7 @@
     assay.gate(run, before, minimum={"RR@10": 0.7}).passed
 
 A run is held in memory; `save` or `store=` keeps it in a run file, which the commands read as well. Every figure comes
-from the functions behind the commands: `execute`, `compare_runs`, `gate_against`.
+from the functions behind the commands: `execute`, `compare_runs`, `gate_run`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from assay.evaluate import compare as comparing
 from assay.evaluate import golden as golden_sets
 from assay.evaluate import notebook
 from assay.evaluate.comparison_json import comparison_json
-from assay.evaluate.gate import Check, Gated, Rules, gate_against, parse_floors
+from assay.evaluate.gate import Check, Gated, Rules, gate_run, parse_floors
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import Measure, figure, parse, require_depth, required_depth
 from assay.evaluate.run import STOP_AFTER, Plan, execute
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import Scores, main_measures, read_baseline, run_json, score_run, write_baseline
+from assay.evaluate.scores import Scores, main_measures, run_json, score_run, write_baseline
 from assay.evaluate.statistics import Paired
 from assay.evaluate.systems import System, open_system
 from assay.evaluate.validity import Sanity
@@ -431,9 +431,9 @@ def gate(
     rules = Rules(floors, list(map(str, _measures(guard))), tolerance, alpha, max_breaks)
     with closing(RunStore.in_memory()) as both:
         info = both.copy(run._store, run._info)
-        before: RunInfo | Scores | None = None
+        before: RunInfo | Path | None = None
         if isinstance(baseline, Run):
             before = both.copy(baseline._store, baseline._info)
         elif baseline is not None:
-            before = read_baseline(Path(baseline))
-        return Verdict(gate_against(both, info, rules, before, force))
+            before = Path(baseline)
+        return Verdict(gate_run(both, info, rules, before, force))

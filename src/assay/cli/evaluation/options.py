@@ -100,24 +100,6 @@ def timeout(help: str = "Seconds per query.") -> Decorator:
     return click.option("--timeout", type=kind, default=60.0, show_default=True, help=help)
 
 
-max_time = click.option(
-    "--max-time",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Stop the whole run after this time; what was answered is stored. Default: no limit.",
-)
-
-
-index_first = click.option(
-    "--index", is_flag=True, help="Update the index first (or build it), if the system is assay, search or ask."
-)
-
-
-def time_limits(timeout: float, max_time: float | None) -> tuple[float, dict[str, Any]]:
-    """Return the seconds per query, never more than the run may take, and the plan's limit of the whole run."""
-    return min(timeout, max_time or timeout), {"max_time": max_time or 0.0}
-
-
 def corpus(
     help: str = "A folder with one repository per sub-folder, for golden sets over several repositories.",
 ) -> Decorator:

@@ -67,7 +67,12 @@ _UNSTABLE_SHOWN = 5
     help="Count results of one file as one, at the rank of the first: for sets that expect files. Default: no grouping.",
 )
 @options.timeout()
-@options.max_time
+@click.option(
+    "--max-time",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop the whole run after this time; what was answered is stored. Default: no limit.",
+)
 @options.count(
     "--stop-after",
     default=STOP_AFTER,
@@ -76,7 +81,9 @@ _UNSTABLE_SHOWN = 5
 )
 @click.option("--answers", is_flag=True, help="Request generated answers, too.")
 @options.corpus()
-@options.index_first
+@click.option(
+    "--index", is_flag=True, help="Update the index first (or build it), if the system is assay, search or ask."
+)
 @options.selection()
 @click.option("--label", default="", metavar="NAME", help="A name for the run.")
 @click.option(
@@ -125,8 +132,8 @@ def run_command(
     are no measurement: no results, ids unknown to the set, nothing to judge.
     """
     chosen_measures = parsed(measures)
-    timeout, limits = options.time_limits(timeout, max_time)
-    limits["stop_after"] = stop_after
+    timeout = min(timeout, max_time or timeout)
+    limits: dict[str, Any] = {"max_time": max_time or 0.0, "stop_after": stop_after}
     chosen_cluster = choose_cluster(cluster)
     if resumed and golden_path:
         raise AssayError("--resume uses the golden set of its run: leave out --golden, or leave out --resume")
