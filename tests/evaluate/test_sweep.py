@@ -591,8 +591,10 @@ def test_a_sweep_that_was_killed_while_asking_asks_only_the_rest(bench: Workbenc
     process = started(bench, *arguments)
     until(lambda: len(asked()) >= 30)  # two of the four are finished, another is half way
     kill(process)
-    time.sleep(0.5)  # what it had started ends
-    before = len(asked())
+    before = -1
+    while before != len(asked()):  # what it had started ends
+        before = len(asked())
+        time.sleep(0.5)
     finished = [run["label"] for run in bench.json("list")["runs"] if run["status"] == "complete"]
     assert finished
     report = bench.json(*arguments)
