@@ -1,8 +1,17 @@
-"""Layout of answers on one screen: sizes, the lines that are chosen, and text that cannot pass for a result."""
+"""Answers on one screen: sizes, the lines that are chosen, text that cannot pass for a result, and recorded screens.
+
+The recordings, of a terminal of 80 × 24 and of a pipe, are in `tests/fixtures/screens` with their project. Record them
+again, and read the difference, with
+
+    PYTHONPATH=src:tests python tests/cli/test_screen.py
+"""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from itertools import product
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,7 +24,10 @@ from assay.core.items import Item
 from assay.core.packs import Heading, Ranked, Section
 from assay.text.display import columns, shortened, wrapped
 from assay.text.terms import telling_terms
-from support.terminal import STYLE
+from support.command import assay
+from support.environment import isolate
+from support.paths import FIXTURES
+from support.terminal import STYLE, in_terminal, without_progress
 
 
 def plain(lines: list[screen.Line]) -> list[str]:
@@ -161,7 +173,7 @@ SOURCE = """def part_1(cart):
     return total + tax"""
 
 
-def test_lines_that_have_most_words_of_the_task_come_first_and_rare_words_count_more() -> None:
+def test_lines_with_most_words_of_the_task_come_first() -> None:
     assert details(SOURCE, "rate of the tax and the total") == ["14 tax = total * RATE"]
     assert details(SOURCE, "sum of prices, rate") == ["12 total = sum(prices)", "14 tax = total * RATE"]
 
@@ -276,9 +288,7 @@ def test_an_answer_is_wrapped_code_is_cut_and_sources_keep_their_last_headings()
 
 
 @pytest.mark.parametrize(("height", "last"), [(5, 1), (8, 2), (10, 2), (24, 5)])
-def test_of_an_answer_that_is_longer_than_the_screen_the_beginning_and_the_first_sources_are_shown(
-    height: int, last: int
-) -> None:
+def test_a_long_answer_shows_its_beginning_and_the_first_sources(height: int, last: int) -> None:
     answer = "\n".join(map(str, range(50)))
     sources = "\n".join(f"[#{number}] docs/guide.md:{number}" for number in range(1, 10))
     lines = plain(screen.answer_screen("", answer, sources, Size(80, height)))
@@ -307,3 +317,102 @@ def test_wrapped_lines_are_indented_and_lose_no_word() -> None:
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=300), st.integers(8, 60))
 def test_any_text_is_wrapped_within_the_width(text: str, width: int) -> None:
     assert all(columns(line) <= width for line in wrapped(text, width))
+
+
+# -- recorded screens --------------------------------------------------------------------------------------------------
+
+RECORDED = FIXTURES / "screens"
+TASK = "how is the fine for an overdue loan computed"
+QUERY = "how many days of grace before a fine"
+QUESTION = "How much does a late book cost per day?"
+PIPED = ("context", "context-n", "context-files", "search", "ask")
+ANSWERS = {
+    "context": ("context", TASK),
+    "context-nothing": ("context", "rotate encryption keys"),
+    "context-n": ("context", TASK, "-n", "3"),
+    "context-files": ("context", "--files", "loans/mail.py"),
+    "search": ("search", QUERY),
+    "search-nothing": ("search", "blockchain"),
+    "ask": ("ask", QUESTION),
+    "ask-closest": ("ask", "How do I renew a passport?"),
+    "ask-refused": ("ask", "Which Kubernetes cluster runs the billing?"),
+    "symbols": ("symbols", "*fine*"),
+    "impact": ("impact", "compute_fine"),
+}
+
+
+def _project(folder: Path) -> Path:
+    root = folder / "loans"
+    shutil.copytree(RECORDED / "project", root)
+    assert assay(root, "index").code == 0
+    assert assay(root, "search", "fine").code == 0  # builds the passages, which would show a progress bar
+    return root
+
+
+def _screen(root: Path, arguments: tuple[str, ...]) -> str:
+    code, shown = in_terminal(root, *arguments)
+    return f"{STYLE.sub('', without_progress(shown))}[exit code {code}]\n"
+
+
+def _piped(root: Path, arguments: tuple[str, ...]) -> str:
+    done = assay(root, *arguments)
+    return f"{done.out}[exit code {done.code}]\n"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _project(tmp_path_factory.mktemp("screens"))
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_terminal_shows_the_recorded_screen(project: Path, name: str) -> None:
+    screen = _screen(project, ANSWERS[name])
+    assert screen == (RECORDED / f"{name}.screen").read_text("utf-8")
+    assert max(map(len, screen.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", PIPED)
+def test_a_pipe_gets_the_recorded_text(project: Path, name: str) -> None:
+    assert _piped(project, ANSWERS[name]) == (RECORDED / f"{name}.piped").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["context", "search", "ask"])
+def test_one_screen_holds_the_command_and_the_prompt_too(project: Path, name: str) -> None:
+    for height in (10, 24, 40):
+        code, shown = in_terminal(project, *ANSWERS[name], size=(80, height))
+        assert (code, shown.count("\n") <= height - 2) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("context", ("--format", "text")),
+        ("context", ("--full", "--no-pager")),
+        ("context", ("--budget", "50000", "--no-pager")),
+        ("context-n", ("--full", "--no-pager")),
+        ("search", ("--format", "text")),
+        ("search", ("--full", "--no-pager")),
+        ("ask", ("--format", "text")),
+        ("ask", ("--full", "--no-pager")),
+    ],
+)
+def test_a_terminal_shows_the_whole_answer_if_that_is_asked_for(
+    project: Path, name: str, options: tuple[str, ...]
+) -> None:
+    code, shown = in_terminal(project, *ANSWERS[name], *options)
+    whole = f"{STYLE.sub('', without_progress(shown))}[exit code {code}]\n"
+    assert whole == (RECORDED / f"{name}.piped").read_text("utf-8")
+
+
+def _record() -> None:
+    isolate()
+    with tempfile.TemporaryDirectory() as folder:
+        root = _project(Path(folder))
+        for name, arguments in ANSWERS.items():
+            (RECORDED / f"{name}.screen").write_text(_screen(root, arguments), "utf-8")
+            if name in PIPED:
+                (RECORDED / f"{name}.piped").write_text(_piped(root, arguments), "utf-8")
+
+
+if __name__ == "__main__":
+    _record()

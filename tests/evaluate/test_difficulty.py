@@ -38,19 +38,7 @@ def test_a_spread_does_not_depend_on_the_unit_of_the_scores(scores: list[float],
     assert spread([score * unit for score in scores]) == pytest.approx(spread(scores), abs=1e-9)
 
 
-@given(SCORES, st.floats(0.0, 100.0))
-def test_a_first_result_that_stands_out_more_has_no_smaller_gap(scores: list[float], more: float) -> None:
-    if len(scores) > 1:
-        assert gap([scores[0] + more, *scores[1:]]) >= gap(scores) - 1e-9
-
-
-@given(SCORES)
-def test_signs_of_scores_lie_between_0_and_1(scores: list[float]) -> None:
-    assert 0 <= gap(scores) <= 1
-    assert 0 <= spread(scores) <= 1
-
-
-def test_a_single_result_stands_out_nothing_found_does_not_and_without_scores_nothing_is_known() -> None:
+def test_the_gap_of_one_result_is_1_and_of_none_0() -> None:
     assert gap([3.0]) == 1.0
     assert gap([]) == spread([]) == 0.0
     assert gap([2.0, 2.0, 2.0]) == 0.0
@@ -75,13 +63,6 @@ def test_agreement_is_the_mean_average_overlap_of_all_pairs(rankings: list[list[
 def test_rankings_that_are_alike_agree_wholly_and_disjoint_ones_not_at_all(names: list[str], count: int) -> None:
     assert agreement([names] * count) == pytest.approx(1.0)
     assert agreement([names, [name.upper() for name in names]]) == 0.0
-
-
-@given(st.lists(NAMES, min_size=2, max_size=4), st.randoms())
-def test_the_order_of_the_configurations_does_not_matter(rankings: list[list[str]], random: object) -> None:
-    shuffled = list(rankings)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert agreement(shuffled) == pytest.approx(agreement(rankings))
 
 
 def test_a_document_counts_once_in_a_ranking() -> None:

@@ -85,7 +85,7 @@ def test_a_planted_loss_of_ten_points_fails() -> None:
     assert "no query breaks" not in failed(TOP, lowered)  # this guard alone
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(10))
 def test_a_random_wobble_of_a_point_passes(seed: int) -> None:
     """Neighbouring ranks swap at random until the mean has moved by about a point, whichever way that is."""
     chance = random.Random(seed)
@@ -311,15 +311,6 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
     return made
 
 
-def test_two_runs_of_one_system_are_all_draw_p_is_1_and_the_gate_passes(bench: Workbench) -> None:
-    told = bench.json("compare", "good", "same")
-    assert told["counts"] == {"Win": 0, "Loss": 0, "Draw": QUERIES, "Regression": 0}
-    assert {pair["p"] for pair in told["statistics"].values()} == {1.0}
-    assert {value for name, value in told["deltas"].items() if name != "chunker_version_match"} == {0.0}
-    gated = bench.eval("gate", "same", "--tolerance", "0")
-    assert (gated.code, gated.lines[-1]) == (DONE, "gate passed")
-
-
 def test_a_planted_loss_of_ten_points_fails_the_command_against_file_and_run(bench: Workbench) -> None:
     by_file = bench.eval("gate", "lower")
     by_run = bench.eval("gate", "lower", "--baseline", "good")
@@ -329,12 +320,6 @@ def test_a_planted_loss_of_ten_points_fails_the_command_against_file_and_run(ben
     assert by_file.lines[-1] == "gate failed"
     assert bench.eval("gate", "lower", "--tolerance", "0.2").code == DONE
     assert bench.eval("gate", "lower", "--guard", "Success@10").code == DONE
-
-
-def test_a_critical_query_that_breaks_fails_the_command(bench: Workbench) -> None:
-    told = bench.json("gate", "broken", code=QUALITY)
-    assert [check["name"] for check in told["checks"] if not check["passed"]] == ["no query breaks"]
-    assert told["passed"] is False
 
 
 def test_breaks_of_a_run_whose_repeats_agree_fail_the_command(bench: Workbench) -> None:
@@ -437,19 +422,7 @@ def test_a_gate_that_cannot_run_exits_with_2(bench: Workbench, arguments: list[s
     assert says in done.err
 
 
-def test_a_gate_over_a_run_of_another_golden_set_exits_with_2_unless_forced(bench: Workbench) -> None:
-    bench.questions(12, "other.jsonl")
-    bench.run(bench.ranking("other", {f"q{n}": 1 for n in range(12)}), "--label", "other", golden="other.jsonl")
-    refused = bench.eval("gate", "other")
-    assert refused.code == COULD_NOT_RUN
-    assert "different golden sets" in refused.err
-    assert "--force compares what they share" in refused.err
-    forced = bench.eval("gate", "other", "--force")
-    assert forced.code in (DONE, QUALITY)
-    assert "warning: forced: different golden sets" in forced.err
-
-
-def test_a_set_of_refusals_says_what_can_be_guarded(tmp_path: Path) -> None:
+def test_a_set_of_refusals_names_what_can_be_guarded(tmp_path: Path) -> None:
     bench = Workbench(tmp_path)
     bench.golden({"id": f"q{n}", "question": f"question {n}", "expected_chunks": []} for n in range(12))
     quiet = bench.script("print('[]')", "quiet.py")

@@ -46,19 +46,14 @@ _WRONG_RECORDS = [
     ({**GOOD, "id": "b", "expectd_files": []}, "unknown field `expectd_files`. Did you mean 'expected_files'?"),
     ({**GOOD, "id": "b", "zzz": 1}, "unknown field `zzz`. Known fields: id, question,"),
     ({**GOOD, "id": "b", "question": " "}, "`question` must not be empty"),
-    ({**GOOD, "id": "b", "question": None}, "`question` must not be empty"),
     ({**GOOD, "id": "b", "question": ["x"]}, "`question` must be text, not a list"),
     ({**GOOD, "id": ""}, "`id` must not be empty"),
     ({**GOOD, "id": True}, "`id` must be text, not `true`"),
-    ({**GOOD, "id": 1.5}, "`id` must be text, not `1.5`"),
     ({**GOOD, "id": " b"}, "`id` has spaces at its ends"),
     ({"question": "x", "expected_files": ["f"]}, "needs `id`"),
-    ({"id": "b", "expected_files": ["f"]}, "needs `question` or `query`"),
     ({**GOOD, "id": "b", "expected_files": "f.py"}, "`expected_files` must be a list, not `f.py`"),
     ({**GOOD, "id": "b", "expected_files": [["f.py"]]}, "`expected_files` must be text, not a list"),
-    ({**GOOD, "id": "b", "expected_files": [None]}, "`expected_files` must not be empty"),
     ({**GOOD, "id": "b", "tags": "x"}, "`tags` must be a list, not `x`"),
-    ({**GOOD, "id": "b", "tags": [True]}, "`tags` must be text, not `true`"),
     ({**GOOD, "id": "b", "notes": {}}, "`notes` must be text, not a mapping"),
     ({**GOOD, "id": "b", "refuse": "yes"}, "`refuse` must be true or false, not `yes`"),
     ({**GOOD, "id": "b", "refuse": True}, "says it should be refused, yet expects `f.py`"),
@@ -70,11 +65,7 @@ _WRONG_RECORDS = [
         {**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": True}]},
         "`grade` must be a whole number, not `true`",
     ),
-    ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": 0.5}]}, "`grade` must be a whole number, not `0.5`"),
-    ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": float("nan")}]}, "a whole number, not `NaN`"),
-    ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": "2"}]}, "`grade` must be a whole number, not `2`"),
     ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": 101}]}, "must be between -100 and 100, not 101"),
-    ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": 10**30}]}, "`grade` must be a whole number"),
     ({**GOOD, "id": "b", "expected_files": [{"grade": 1}]}, "`expected_files` needs `path`"),
     ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grad": 1}]}, "unknown field `grad`. Did you mean 'grade'?"),
     (
@@ -118,7 +109,7 @@ def test_grades_reach_from_minus_100_to_100(tmp_path: Path) -> None:
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_a_broken_json_line_is_told_and_the_lines_after_it_are_still_read(tmp_path: Path, line: str, said: str) -> None:
+def test_the_lines_after_a_broken_json_line_are_still_read(tmp_path: Path, line: str, said: str) -> None:
     path = _write(tmp_path / "set.jsonl", f'{json.dumps(GOOD)}\n\n{line}\n{{"id": "z"}}\n')
     problems = _problems(path)
     assert problems[0].startswith(f"{path}:3: ")
@@ -148,7 +139,7 @@ _WRONG_YAML = [
 
 
 @pytest.mark.parametrize(("text", "line", "said"), _WRONG_YAML)
-def test_broken_yaml_is_told_in_plain_words_with_its_line(tmp_path: Path, text: str, line: int, said: str) -> None:
+def test_broken_yaml_is_explained_with_its_line(tmp_path: Path, text: str, line: int, said: str) -> None:
     path = _write(tmp_path / "set.yaml", text)
     problem = _problems(path, "golden")[0]
     assert problem.startswith(f"{path}:{line}: ")
@@ -205,7 +196,7 @@ def test_a_repeated_expectation_counts_once_and_is_warned_about(tmp_path: Path) 
     assert f"{path}:1: `expected_files` expects `f.py` twice, first in line 1; counted once" in golden.warnings
 
 
-def test_up_to_twenty_problems_are_told_at_once(tmp_path: Path) -> None:
+def test_up_to_twenty_problems_are_reported_at_once(tmp_path: Path) -> None:
     path = _pairs(tmp_path, *({"id": number} for number in range(25)))
     with pytest.raises(InvalidGolden) as caught:
         load(path)
@@ -239,13 +230,13 @@ def test_a_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path: Path) ->
     assert load(path).queries[0].id == "a"
 
 
-def test_a_cut_gzip_file_is_told(tmp_path: Path) -> None:
+def test_a_cut_gzip_file_is_refused(tmp_path: Path) -> None:
     path = _write(tmp_path / "set.jsonl.gz", gzip.compress(json.dumps(GOOD).encode())[:-10])
     assert "broken gzip file" in _problems(path)[0]
 
 
 @pytest.mark.parametrize("name", ["missing.yaml", "empty", "notes.txt", "compose"])
-def test_what_is_not_a_golden_set_is_told_with_the_formats_there_are(tmp_path: Path, name: str) -> None:
+def test_an_unrecognised_set_is_refused_with_the_formats(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     _write(tmp_path / "notes.txt", "to do\n")
     _write(tmp_path / "compose/docker.yaml", "services: {}\n")
@@ -257,9 +248,9 @@ def test_what_is_not_a_golden_set_is_told_with_the_formats_there_are(tmp_path: P
         assert format.description in str(caught.value)
 
 
-@pytest.mark.parametrize("format", [None, *FORMATS])
+@pytest.mark.parametrize("format", [None, "pairs", "beir"])
 @pytest.mark.parametrize("name", ["x" * 5000, "missing/deep/set"])
-def test_a_path_that_cannot_be_opened_is_told(tmp_path: Path, name: str, format: str | None) -> None:
+def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path, name: str, format: str | None) -> None:
     with pytest.raises(AssayError) as caught:
         load(tmp_path / name, format)
     assert str(caught.value).startswith(str(tmp_path / name))
@@ -349,7 +340,7 @@ def test_a_set_that_would_not_be_read_again_replaces_nothing(tmp_path: Path) -> 
     assert os.listdir(tmp_path) == ["set.jsonl"]
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked = _write(tmp_path / "file", "") / "set.jsonl"
     with pytest.raises(AssayError, match="cannot be written"):
         save([_query()], blocked, "pairs")
@@ -383,7 +374,7 @@ def test_a_name_that_ends_in_gz_is_compressed(tmp_path: Path) -> None:
     assert [query.id for query in load(tmp_path / "set.jsonl.gz").queries] == ["a", "b"]
 
 
-def test_a_conversion_says_what_is_lost(tmp_path: Path) -> None:
+def test_a_conversion_lists_what_is_lost(tmp_path: Path) -> None:
     queries = [
         _query("a", tier="easy", must_contain=("x",), expected=(Expected("s"), Expected("d", "doc"))),
         _query("b", tier="hard", expected=(Expected("c", "chunk"),)),
@@ -409,7 +400,7 @@ def test_a_conversion_says_what_is_lost(tmp_path: Path) -> None:
     assert convert(source, tmp_path / "golden.yaml", "golden") == []
 
 
-def test_names_of_another_level_become_document_ids_where_there_are_no_documents(tmp_path: Path) -> None:
+def test_names_of_another_level_become_document_ids(tmp_path: Path) -> None:
     spans = (Expected("f.py", "span", 1, "", 1, 5), Expected("f.py", "span", 3, "", 9, 12))
     save([_query(expected=spans)], tmp_path / "set.jsonl", "pairs")
     assert convert(tmp_path / "set.jsonl", tmp_path / "beir", "beir") == ["span names are written as document ids"]

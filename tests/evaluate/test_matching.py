@@ -75,7 +75,7 @@ def test_symbol_makes_the_full_name_from_a_hits_path() -> None:
     assert matches("symbol", Hit("1", symbol="Store::get", path="src/store/mod.rs"), "store.get")
 
 
-def test_several_results_may_be_relevant_for_one_expectation_under_symbol_but_recall_counts_it_once() -> None:
+def test_several_results_may_match_an_expectation_that_recall_counts_once() -> None:
     hits = [Hit("internal/store.SQLiteStore.Get"), Hit("internal/store.MemoryStore.Get"), Hit("internal/store.Get")]
     figures = score(
         "symbol", hits, [Expected("store.Get"), Expected("store.Put")], ["P@10", "R@10", "R(count=matches)@10"]
@@ -168,9 +168,7 @@ def test_dotted_is_the_generous_matcher_of_the_cross_repository_benchmark(
         ("", "Flask", False),
     ],
 )
-def test_strict_needs_two_components_in_common_when_the_expectation_is_qualified(
-    found: str, wanted: str, verdict: bool
-) -> None:
+def test_strict_needs_two_components_of_a_qualified_expectation(found: str, wanted: str, verdict: bool) -> None:
     assert matches("strict", found, wanted) is verdict
 
 
@@ -211,7 +209,7 @@ def test_a_path_in_the_expectation_must_be_the_hits_path() -> None:
         ("Flask.run", ""),
     ],
 )
-def test_the_path_in_a_name_is_told_from_a_namespace(name: str, path: str) -> None:
+def test_the_path_in_a_name_is_no_namespace(name: str, path: str) -> None:
     assert path_in(name) == path
 
 

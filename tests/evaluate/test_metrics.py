@@ -68,7 +68,7 @@ def test_mrr_is_zero_beyond_the_cut_off() -> None:
     assert figures(run, "RR@10", "RR@11", "RR") == [0.0, 0.0909, 0.0909]
 
 
-def test_recall_at_k_doc_is_the_share_of_expected_documents_among_the_hits_documents() -> None:
+def test_document_recall_counts_the_documents_of_the_hits() -> None:
     query = GoldenQuery(
         "q", "?", (Expected("c1", "chunk"), Expected("d1", "doc"), Expected("d2", "doc"), Expected("d3", "doc"))
     )
@@ -155,7 +155,7 @@ def test_refusal_correctness_is_one_when_everything_to_refuse_was_refused() -> N
     assert (empty["refusal_correctness"], empty["unsupported_answer"]) == (1.0, 0.0)
 
 
-def test_both_kinds_of_refusal_errors_are_told_apart() -> None:
+def test_made_up_answers_and_over_refusals_are_distinguished() -> None:
     made_up = answered(REFUSE, Answer("surely", grounded=True))
     assert (made_up["refusal_correctness"], made_up["unsupported_answer"], made_up["over_refusal"]) == (0.0, 1.0, None)
     shy = answered(ASKED, Answer("no idea", grounded=False))
@@ -196,11 +196,6 @@ def test_required_words_are_found_whatever_their_case_markup_and_line_breaks(
     assert says(text, phrase) is said
 
 
-def test_groundedness_reads_answers_like_that() -> None:
-    assert answered(ASKED, Answer("`MMAP`\nof a **Page**"))["groundedness"] == 1.0
-    assert answered(ASKED, Answer("mmap, page and `Malloc`"))["groundedness"] == 0.0
-
-
 def test_a_zero_denominator_is_null_in_json() -> None:
     stored = answered(ASKED, None, Hit("c"))
     assert json.loads(json.dumps(stored))["refusal_correctness"] is None
@@ -215,7 +210,7 @@ def test_empty_results_and_failures_are_counted_over_all_queries() -> None:
     assert figures(run, "empty_result_rate", "failure_rate", "R@10") == [0.5, 0.25, 0.25]
 
 
-def test_token_efficiency_is_the_share_of_tokens_in_relevant_results_each_counted_once() -> None:
+def test_token_efficiency_counts_each_relevant_result_once() -> None:
     hits = (Hit("c", tokens=30), Hit("x", tokens=50), Hit("c", tokens=30), Hit("y", tokens=10))
     assert answered(ASKED, None, *hits)["token_efficiency"] == 0.25  # 30 of 120
     assert answered(ASKED, None, Hit("c"))["token_efficiency"] is None
@@ -272,12 +267,6 @@ def test_graded_ndcg_takes_the_grade_as_gain_and_the_exponential_one_by_name() -
     assert per_query(run, "nDCG@2") == [round(1 / (3 + 2 / math.log2(3)), 4)]
 
 
-def test_average_precision_averages_over_the_expected_not_over_the_found() -> None:
-    run = judged((["a", "x", "b", "y"], ["a", "b", "c"]))
-    assert per_query(run, "AP") == [round((1 / 1 + 2 / 3) / 3, 4)]
-    assert per_query(run, "AP@2") == [round((1 / 1) / 3, 4)]
-
-
 def test_f1_is_the_harmonic_mean_and_zero_when_both_are() -> None:
     run = judged((["a", "x"], ["a", "b", "c"]), (["x"], ["a"]), (["x"], []))
     assert per_query(run, "F1@2") == [round(2 * 0.5 * (1 / 3) / (0.5 + 1 / 3), 4), 0.0, None]
@@ -299,7 +288,7 @@ def test_rel_is_the_grade_from_which_something_is_relevant() -> None:
 # --- conventions ---
 
 
-def test_a_query_with_nothing_relevant_has_no_ranked_figures_and_is_left_out_of_the_mean() -> None:
+def test_a_query_with_nothing_relevant_is_left_out_of_the_mean() -> None:
     run = judged((["a"], ["a"]), (["a"], []), (["a"], {"a": 0}), (["a"], {"a": -1}))
     for name in ("P@1", "R@1", "RR", "AP", "nDCG@10", "F1@1", "Success@1"):
         assert per_query(run, name) == [1.0, None, None, None], name
@@ -311,12 +300,6 @@ def test_an_empty_list_and_a_failure_score_zero_and_count() -> None:
     run = judge([query] * 2, [Response(), Response(error="timeout")], MATCHERS["chunk"], "chunk")
     for name in ("P@1", "R@1", "RR", "AP", "nDCG@10", "F1@1", "Success@1"):
         assert per_query(run, name) == [0.0, 0.0], name
-
-
-def test_a_negative_grade_gains_nothing_and_costs_nothing() -> None:
-    with_it, without = judged((["bad", "a"], {"bad": -2, "a": 1})), judged((["bad", "a"], {"a": 1}))
-    for name in ("P@2", "R@2", "RR", "AP", "nDCG@10"):
-        assert per_query(with_it, name) == per_query(without, name)
 
 
 def test_duplicates_are_counted_and_never_rewarded() -> None:
@@ -528,7 +511,7 @@ def test_a_run_of_dictionaries_is_judged_as_the_same_hits_are(
         assert ours.arrays()[name].tolist() == theirs.arrays()[name].tolist(), name
 
 
-def test_ties_keep_the_order_given_or_go_by_id_descending_when_trec_is_asked_for() -> None:
+def test_ties_keep_their_order_or_go_by_id_as_in_trec_eval() -> None:
     qrels, run = {"q": {"a": 1}}, {"q": {"b": 1.0, "a": 1.0, "c": 1.0}}
     assert dicts.evaluate(qrels, run, ["RR"])["RR"]["q"] == 1 / 2
     assert dicts.evaluate(qrels, run, ["RR"], ties="trec")["RR"]["q"] == 1 / 3
@@ -544,12 +527,12 @@ def test_infinite_scores_are_ranked_and_a_score_that_is_no_number_is_refused() -
         dicts.judge(qrels, {"p": {"a": 1.0}, "q": {"b": 1.0, "a": math.nan}})
 
 
-def test_scores_closer_than_32_bits_are_still_told_apart() -> None:
+def test_scores_closer_than_32_bits_are_distinguished() -> None:
     run = {"q": {"a": 0.9000000005, "b": 0.900000001}}
     assert dicts.evaluate({"q": {"a": 1}}, run, ["RR"])["RR"]["q"] == 0.5
 
 
-def test_a_query_nobody_judged_is_left_out_and_one_without_relevant_documents_scores_zero_as_trec_eval_has_it() -> None:
+def test_an_unjudged_query_is_left_out_and_an_irrelevant_one_scores_zero() -> None:
     values = dicts.evaluate({"p": {"a": 0}, "q": {"a": 1}}, {"q": {"a": 1.0}, "z": {"a": 1.0}}, ["AP"])
     assert values == {"AP": {"p": 0.0, "q": 1.0}}
     assert figures(dicts.judge({"p": {"a": 0}, "q": {"a": 1}}, {"q": {"a": 1.0}}), "AP") == [1.0]

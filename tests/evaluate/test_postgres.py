@@ -228,9 +228,7 @@ def test_a_reader_reads_and_cannot_write_by_any_way(people: dict[str, str]) -> N
 
 
 @pytest.mark.parametrize("table", [table for table in TABLES if table != "eval_judged"])
-def test_a_project_cannot_see_or_change_rows_of_another_even_by_its_own_statements(
-    people: dict[str, str], table: str
-) -> None:
+def test_a_project_cannot_see_or_change_rows_of_another(people: dict[str, str], table: str) -> None:
     select = f"SELECT DISTINCT project FROM assay.{table}"
     assert execute(people["writer"], select) == [("shop",)]
     assert (
@@ -266,7 +264,7 @@ def test_the_owner_sees_one_project_at_a_time_and_a_stranger_none(people: dict[s
         execute(people["stranger"], "SELECT * FROM assay.eval_runs")
 
 
-def test_an_owner_without_superuser_rights_makes_a_store_and_is_bound_by_its_policies(postgres: Cluster) -> None:
+def test_an_owner_is_bound_by_the_policies_of_the_store(postgres: Cluster) -> None:
     address = owned_database(postgres, "boss", "owned")
     add_project(address)
     with pytest.raises(AssayError, match="GRANT assay_owned_reader"), RunStore.open(address):
@@ -605,7 +603,7 @@ def test_runs_move_to_the_team_and_back_and_are_checked_and_pruned(
         (lambda address: address.replace("127.0.0.1", "[127.0.0.1"), "the address of the store cannot be read"),
     ],
 )  # fmt: skip
-def test_an_address_that_cannot_be_used_is_explained_in_a_line_without_the_password(
+def test_an_unusable_address_is_explained_without_its_password(
     bench: tuple[Workbench, str], change: Callable[[str], str], says: str
 ) -> None:
     folder, address = bench
@@ -627,7 +625,7 @@ def test_one_persons_commands_never_load_the_driver(tmp_path: Path) -> None:
         assert done.stdout.splitlines()[-1] == "False", done.stderr
 
 
-def test_a_database_that_is_no_store_yet_says_how_to_make_it_one(
+def test_a_database_without_a_store_names_the_command_that_makes_one(
     bench: tuple[Workbench, str], postgres: Cluster
 ) -> None:
     empty = postgres.address(postgres.new_database(), project="team")

@@ -37,7 +37,7 @@ def test_a_repeated_result_costs_its_tokens_again() -> None:
     assert _coverage(hits, "Cov@1799t", "Cov@1800t") == [0.5, 1.0]
 
 
-def test_tokens_are_reported_else_counted_else_estimated_from_lines_else_the_median() -> None:
+def test_unreported_tokens_are_counted_or_estimated() -> None:
     hits = (Hit("a", tokens=100), Hit("b", text="one two three"), Hit("c", start=5, end=8), Hit("d"))
     tokens = hit_tokens([Response(hits), Response(error="failed"), Response((Hit("e"),))])
     assert tokens is not None
@@ -45,7 +45,7 @@ def test_tokens_are_reported_else_counted_else_estimated_from_lines_else_the_med
     assert hit_tokens([Response((Hit("d"),))]) is None
 
 
-def test_coverage_is_not_measured_where_no_result_says_anything_of_its_size() -> None:
+def test_coverage_is_not_measured_without_sizes() -> None:
     assert _coverage([{"id": "a"}], "Cov@2000t") == [None]
 
 

@@ -346,7 +346,7 @@ def _first_format(path: Path) -> None:
         file.executescript("DROP TABLE eval_baselines; DROP TABLE eval_experiments; PRAGMA user_version = 1")
 
 
-def test_a_run_file_of_the_version_before_is_read_as_it_is_and_updated_when_written(tmp_path: Path) -> None:
+def test_an_older_run_file_is_read_unchanged_and_updated_when_written(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     _first_format(path)
     content = path.read_bytes()

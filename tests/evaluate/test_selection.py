@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from assay.core.golden import GoldenQuery, GoldenSet
-from assay.evaluate.selection import Selection
 from support.workbench import COULD_NOT_RUN, DONE, Workbench, codes, messages, question
 
 
@@ -78,11 +76,6 @@ def test_a_selection_of_nothing_is_refused_with_the_nearest_name(
 ) -> None:
     done = ready.refused("run", "--golden", "golden.jsonl", "--system", "trec:after.run", *options)
     assert (done.code, says in done.err) == (COULD_NOT_RUN, True)
-
-
-def test_an_empty_selection_is_the_set_itself() -> None:
-    golden = GoldenSet((GoldenQuery("a", "b"),), "p", "pairs", "d")
-    assert Selection().of(golden) is golden
 
 
 # --- the repository's own set

@@ -240,7 +240,7 @@ def test_too_few_values_give_no_interval_and_no_alarm() -> None:
     assert mean_interval([]).method == "none: fewer than 2 values"
 
 
-def test_a_p_that_cannot_be_small_is_said_to_be_so() -> None:
+def test_a_p_that_cannot_be_small_has_a_note() -> None:
     few = paired([0.0] * 9, [1.0] * 5 + [0.0] * 4)
     assert few.p == 0.0625
     assert few.notes == ("p cannot be below 0.0625 with 5 of 9 queries differing",)
@@ -255,7 +255,7 @@ def test_the_same_input_gives_the_same_bytes_and_another_seed_others() -> None:
     assert first.p != other.p
 
 
-def test_a_million_pairs_use_the_normal_approximation_and_say_so() -> None:
+def test_a_million_pairs_use_the_normal_approximation() -> None:
     generator = np.random.default_rng(0)
     a = generator.random(1_000_000)
     b = a + generator.normal(0.0003, 0.2, len(a))
@@ -425,7 +425,7 @@ def test_clusters_of_different_sizes_are_flipped_and_drawn_whole() -> None:
     assert result.interval.method == "Student's t, adjusted for sparse and skewed differences over 2 clusters"
 
 
-def test_one_cluster_is_no_cluster_and_the_reader_is_told() -> None:
+def test_one_cluster_is_no_cluster() -> None:
     a, b = np.random.default_rng(4).random((2, 30))
     one, none = paired(a, b, clusters=["same"] * 30), paired(a, b)
     assert one.notes == ("all queries are in one cluster: each was taken by itself",)

@@ -92,7 +92,7 @@ def test_queries_with_dates_are_divided_into_stretches_of_time() -> None:
     assert set(Counter(folds.of).values()) <= {10, 11}
 
 
-def test_other_queries_are_divided_by_their_text_and_the_same_text_stays_together() -> None:
+def test_other_queries_are_divided_by_their_text() -> None:
     folds = split(queries(100, text=lambda n: f"task {n // 2}"))
     assert folds.by == "text"
     assert folds.count == FOLDS
@@ -199,7 +199,7 @@ def test_what_one_repository_gains_is_noise_where_there_are_several() -> None:
     assert search(figures, TUNED, BASE, everywhere(), labels) == ()
 
 
-def test_every_value_that_is_tried_differs_from_the_base_and_a_profile_may_have_it() -> None:
+def test_every_tried_value_differs_from_the_base() -> None:
     tried = singles(TUNED, BASE)
     assert len(set(tried)) == len(tried)
     assert all(BASE[name] != value >= 0 for ((name, value),) in tried)
@@ -252,7 +252,7 @@ def test_a_query_is_never_measured_by_what_it_helped_to_choose() -> None:
     assert tuned.verdict.outcome != GAIN
 
 
-def test_on_pure_noise_false_alarms_are_rare_although_something_is_always_chosen() -> None:
+def test_false_alarms_are_rare_on_pure_noise() -> None:
     trials = [crossed(worth(lambda numbers: 0.0, count=60, noise=0.1, seed=seed), 60) for seed in range(30)]
     alarms = sum(one.verdict.outcome == GAIN for one in trials)
     assert sum(bool(one.changes) for one in trials) > 27
@@ -269,7 +269,7 @@ def test_p_values_of_cross_validation_are_corrected_for_shared_training_queries(
     assert all(after > before for before, after in zip((0.001, 0.01, 0.037, 0.5), corrected, strict=True))
 
 
-def test_a_set_that_could_not_show_even_a_large_gain_says_how_many_queries_it_takes() -> None:
+def test_a_set_too_small_to_show_a_gain_names_the_queries_needed() -> None:
     noise = np.random.default_rng(1).normal(0, 0.6, 60)
     verdict = judge(np.zeros(60), noise - noise.mean())
     assert verdict.outcome == TOO_FEW
@@ -282,7 +282,7 @@ def test_a_set_that_could_not_show_even_a_large_gain_says_how_many_queries_it_ta
     assert judge(np.zeros(60), np.full(60, -LARGEST)).outcome == NO_GAIN
 
 
-def test_repositories_are_the_units_when_they_are_enough_to_tell() -> None:
+def test_repositories_are_the_units_if_there_are_enough() -> None:
     few, many = [f"r{n % 3}" for n in range(60)], [f"r{n % 10}" for n in range(60)]
     gained = np.random.default_rng(0).normal(0.1, 0.1, 60)
     assert judge(np.zeros(60), gained, few).held_out.clusters == 0
@@ -343,27 +343,9 @@ def test_a_table_is_not_added_where_there_is_something(text: str) -> None:
 # --- our engine, and the command
 
 WORDS = [
-    "amber",
-    "birch",
-    "cedar",
-    "delta",
-    "ember",
-    "flint",
-    "grove",
-    "heron",
-    "inlet",
-    "jasper",
-    "kelp",
-    "lotus",
-    "maple",
-    "nectar",
-    "olive",
-    "pearl",
-    "quartz",
-    "raven",
-    "sable",
-    "thyme",
-]
+    "amber", "birch", "cedar", "delta", "ember", "flint", "grove", "heron", "inlet", "jasper",
+    "kelp", "lotus", "maple", "nectar", "olive", "pearl", "quartz", "raven", "sable", "thyme",
+]  # fmt: skip
 
 
 def shop(repository: Repository, tests_matter: bool = True, count: int = 40) -> Path:
@@ -502,7 +484,7 @@ def test_too_few_queries_are_refused_before_anything_is_asked(repository: Reposi
         ((), f"tuning needs at least {LEAST}"),
     ],
 )
-def test_what_cannot_be_done_is_said_at_once(repository: Repository, arguments: tuple[str, ...], said: str) -> None:
+def test_impossible_requests_are_refused_at_once(repository: Repository, arguments: tuple[str, ...], said: str) -> None:
     repository.write("golden.jsonl", '{"id": "a", "question": "b", "expected_symbols": ["c"]}\n')
     done = tune(repository, *arguments)
     assert done.code == 2
@@ -528,7 +510,7 @@ def test_history_is_left_out_where_it_would_know_the_answers(repository: Reposit
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_killed_at_any_time_it_goes_on_and_says_the_same(tuned: tuple[Repository, dict[str, Any]], jobs: str) -> None:
+def test_a_killed_tuning_resumes_with_the_same_result(tuned: tuple[Repository, dict[str, Any]], jobs: str) -> None:
     repository, fresh = tuned
     (memory,) = (repository.root / ".assay" / "tuning").iterdir()
     lines = memory.read_bytes().splitlines(keepends=True)

@@ -33,7 +33,7 @@ def test_words_follow_the_corrected_p_and_the_interval(
     assert verdict("RR@10", paired(a, b), adjusted) == word
 
 
-def test_less_is_better_where_the_measure_says_so() -> None:
+def test_less_is_better_for_some_measures() -> None:
     assert verdict("failure_rate", paired(NONE, FULL), 0.001) == "worse"
     assert verdict("failure_rate", paired(FULL, NONE), 0.001) == "better"
 

@@ -129,9 +129,7 @@ def test_the_same_in_json(shop: Repository) -> None:
         ("", "no symbol called ''."),
     ],
 )
-def test_a_name_that_is_unknown_or_means_several_is_refused_and_nothing_is_recorded(
-    shop: Repository, verb: str, name: str, complaint: str
-) -> None:
+def test_an_unknown_or_ambiguous_name_records_nothing(shop: Repository, verb: str, name: str, complaint: str) -> None:
     done = _feedback(shop, verb, "ship_parcel", name, code=2)
     assert done.out == ""
     assert done.err.startswith(f"assay: {complaint}")

@@ -367,7 +367,7 @@ def test_what_cannot_be_told_does_not_count_and_is_not_dropped(shop: Shop) -> No
     assert shop.feedback() == {"checkout": 1.0, "total": 1.0}
 
 
-def test_code_that_comes_back_with_its_branch_is_remembered_for_a_week_and_by_a_team_longer(shop: Shop) -> None:
+def test_code_that_comes_back_with_its_branch_is_remembered(shop: Shop) -> None:
     shop.judge("checkout", "ship_parcel")
     shop.edit("* 2", "* 3")
     shop.judge("ship_parcel", now=NOW + (shop.kept_days - 1) * DAY)
@@ -463,7 +463,7 @@ def test_silence_says_nothing_where_nobody_reports_what_is_used(shop: Shop) -> N
     assert shop.feedback() == {"Cart.total": -1.0}
 
 
-def test_lines_that_were_written_use_what_is_defined_or_named_there_but_never_the_container(shop: Shop) -> None:
+def test_written_lines_use_what_is_named_but_never_the_container(shop: Shop) -> None:
     names = ("Cart", "Cart.total", "Cart.add_coupon", "checkout", "ship_parcel", "other.py::total")
     shop.returned(*names)
     assert shop.used("", path="shop.py", lines=range(5, 6)) == ["Cart.add_coupon"]

@@ -104,9 +104,7 @@ def test_clones_have_one_name_by_whatever_way_they_were_made(repository: Reposit
     assert shared_name(repository.root) == name
 
 
-def test_a_folder_of_a_repository_has_a_name_of_its_own_and_a_folder_without_git_none(
-    repository: Repository, tmp_path: Path
-) -> None:
+def test_a_folder_is_named_by_its_git_remote(repository: Repository, tmp_path: Path) -> None:
     repository.git("remote", "add", "origin", ORIGIN)
     (repository.root / "services/api").mkdir(parents=True)
     assert shared_name(repository.root / "services/api") == f"{NAME}#services/api"
@@ -133,7 +131,7 @@ def test_what_one_says_ranks_for_all_clones_and_for_no_other_repository(address:
     assert _votes(mine, address) == {}
 
 
-def test_an_answer_is_not_taken_from_the_cache_when_a_colleague_taught_something(address: str, tmp_path: Path) -> None:
+def test_a_colleagues_feedback_invalidates_cached_answers(address: str, tmp_path: Path) -> None:
     mine, yours = _clone(tmp_path / "mine"), _clone(tmp_path / "yours")
     ask = ("context", QUESTION, "--format", "json")
 
@@ -152,9 +150,7 @@ def test_an_answer_is_not_taken_from_the_cache_when_a_colleague_taught_something
     assert {item["symbol"]: item["score"] for item in _run(mine, address, *ask).json["items"]} == cold
 
 
-def test_a_record_counts_where_the_code_is_the_same_and_one_branch_does_not_expire_another(
-    address: str, tmp_path: Path
-) -> None:
+def test_a_record_counts_where_the_code_is_the_same(address: str, tmp_path: Path) -> None:
     mine, yours = _clone(tmp_path / "mine"), _clone(tmp_path / "yours")
     yours.write("shop.py", SHOP.replace("* 2", "* 3"))
     yours.index()
@@ -270,9 +266,7 @@ def test_an_unreachable_server_costs_a_line_and_the_file_is_used(nowhere: str, t
     assert _run(shop, nowhere, "feedback", "list").out.count("1 useful") == 2
 
 
-def test_a_server_that_never_answers_is_given_up_soon_and_not_asked_again_for_a_while(
-    silent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_server_is_given_up_for_a_while(silent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = _clone(tmp_path / "shop")
     monkeypatch.setenv("ASSAY_STORE", silent)
     monkeypatch.setattr(team, "_failures", {})
@@ -294,9 +288,7 @@ def test_a_server_that_never_answers_is_given_up_soon_and_not_asked_again_for_a_
         (lambda _: "mysql://x/y", "a store is postgresql://… or a file"),
     ],
 )
-def test_a_store_that_cannot_be_used_never_fails_an_answer_and_is_named_when_feedback_is_given(
-    address: str, tmp_path: Path, change: Any, says: str
-) -> None:
+def test_an_unusable_store_never_fails_an_answer(address: str, tmp_path: Path, change: Any, says: str) -> None:
     shop = _clone(tmp_path / "shop")
     wrong = change(address)
     answered = _run(shop, wrong, "context", QUESTION)
@@ -334,9 +326,7 @@ def test_a_server_that_goes_away_while_it_is_read_costs_a_line(
 # --- upkeep
 
 
-def test_feedback_given_offline_is_copied_to_the_team_and_a_repeated_copy_changes_nothing(
-    address: str, nowhere: str, tmp_path: Path
-) -> None:
+def test_feedback_given_offline_is_copied_to_the_team_once(address: str, nowhere: str, tmp_path: Path) -> None:
     mine, yours = _clone(tmp_path / "mine"), _clone(tmp_path / "yours")
     _run(yours, address, "feedback", "useful", "checkout", "--task", TASK)
     for _ in range(3):

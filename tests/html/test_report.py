@@ -20,20 +20,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
-from assay.html.plots import Scale, power_ticks, round_ticks
+from assay.html.plots import round_ticks
 from assay.html.report import render
 from assay.html.report.plots import (
     Change,
     Effect,
     Mark,
-    categories,
     difference_bars,
     forest,
     histogram,
     latency_bins,
     rank_bins,
     slopes,
-    unit_bins,
 )
 from support.property_tests import examples
 from support.waiting import PATIENCE
@@ -245,7 +243,7 @@ def test_the_same_run_gives_the_same_bytes() -> None:
     assert render(run(), versus()) == render(copy.deepcopy(run()), copy.deepcopy(versus()))
 
 
-def test_the_header_says_what_was_measured_on_what_and_when() -> None:
+def test_the_header_identifies_the_run() -> None:
     header = parsed(render(run())).one("header")
     assert header.one("h1").text == "cmd:finder {query}"
     facts = {div.one("dt").text: div.one("dd").text for div in header.one("dl").all("div")}
@@ -260,7 +258,7 @@ def test_the_header_says_what_was_measured_on_what_and_when() -> None:
     }
 
 
-def test_warnings_and_an_unfinished_run_are_said_before_the_numbers() -> None:
+def test_warnings_stand_before_the_numbers() -> None:
     page = render(run(status="interrupted"))
     warnings = [item.text for item in parsed(page).one("ul", class_="warnings").all("li")]
     assert warnings == ["This run is interrupted: its numbers are not final.", "the golden set is small"]
@@ -341,12 +339,6 @@ def _lines(words: str) -> str:
     return words.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def test_a_right_to_left_text_does_not_turn_its_surroundings() -> None:
-    row = query_rows(run([query(1, text="أين يتم فتح الفهرس؟", tier="سهل")]))[0]
-    assert row.one("summary").one("span").attributes["dir"] == "auto"
-    assert row.one("td", class_="minor").one("bdi").text == "سهل"
-
-
 # numbers
 
 
@@ -397,13 +389,6 @@ def test_a_null_metric_is_a_dash_and_not_a_zero() -> None:
     assert not any("P@10" in svg.attributes["aria-label"] for svg in page.all("svg"))
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_number_that_is_none_is_shown_as_missing(value: float) -> None:
-    metrics = {"P@10": value, "RR@10": 0.5}
-    page = render(run([query(1, metrics=metrics, latency_ms=value)], metrics=metrics, latency={"p50": value}))
-    assert not re.search(r"\b(nan|inf)\b", page.partition("<body>")[2].partition("<script>")[0])
-
-
 def test_a_metric_beyond_one_gets_a_scale_of_its_own() -> None:
     page = parsed(render(run([query(1, metrics={"P@10": 12.5})], metrics={"P@10": 12.5})))
     assert page.one("p", class_="bounds").all("span")[2].text == "12.5"
@@ -449,10 +434,6 @@ def test_a_row_opens_to_what_was_expected_and_where_it_was_found() -> None:
     assert "q1 · lookup · python" in opened.text
 
 
-def test_a_row_shows_the_numbers_of_its_query() -> None:
-    assert query_rows(run([query(1)]))[0].values == ["3", "0.1", "0.5", "0.3333", "0.4567", "3.25"]
-
-
 def test_failures_are_listed_with_their_errors_and_expectations() -> None:
     queries = [query(1), missed(2), *(query(n, error="connection refused", found={}, retrieved=[]) for n in (3, 4))]
     section = parsed(render(run(queries))).one("section", id="failures")
@@ -464,16 +445,10 @@ def test_failures_are_listed_with_their_errors_and_expectations() -> None:
     assert legend.values == ["2", "1", "1"]
 
 
-def test_a_run_without_failures_says_so() -> None:
-    section = parsed(render(run([query(1)]))).one("section", id="failures")
-    assert "No query failed." in section.text
-    assert not section.all("ol", class_="failures")
-
-
 # odd runs
 
 
-def test_nothing_at_all_is_a_page_that_says_so() -> None:
+def test_an_empty_run_is_still_a_page() -> None:
     page = parsed(render({}))
     assert "has no results" in page.one("main").text
     assert not page.all("section")
@@ -484,22 +459,6 @@ def test_a_missing_or_null_part_is_left_out(missing: str) -> None:
     without = {name: value for name, value in run().items() if name != missing}
     assert render(without) == render({**without, missing: None})
     parsed(render(without))
-
-
-@pytest.mark.parametrize("missing", sorted(versus()))
-def test_a_comparison_without_a_part_is_drawn(missing: str) -> None:
-    parsed(render(run(), {name: value for name, value in versus().items() if name != missing}))
-
-
-def test_queries_of_which_nothing_is_known_are_drawn() -> None:
-    page = parsed(render({"queries": [{}, {"id": "only-an-id"}, {"tier": None, "metrics": {}, "latency_ms": None}]}))
-    assert len(rows(page, "queries")) == 3
-    assert "only-an-id" in page.text
-
-
-def test_a_run_that_found_nothing_is_drawn() -> None:
-    page = parsed(render(run([missed(n) for n in range(3)])))
-    assert "0 of 3 at rank 1, 3 not found." in page.text
 
 
 @pytest.mark.parametrize(
@@ -586,13 +545,6 @@ def test_the_verdict_is_a_sentence(changes: dict[str, Any], said: str) -> None:
     assert verdict.startswith(said)
 
 
-def test_the_metric_of_the_verdict_is_the_one_at_the_depth_of_the_run() -> None:
-    test = versus()["statistics"]["RR@10"]
-    statistics = {"Success@10": test, "RR@100": test, "RR@10": test, "RR@5": test}
-    page = parsed(render(run(k=5), versus(statistics=statistics)))
-    assert page.one("p", class_="verdict").text.startswith("RR@5 rose")
-
-
 def test_a_difference_is_coloured_by_what_it_means_for_the_metric() -> None:
     clear = {"delta": 0.05, "low": 0.01, "high": 0.09}
     statistics = {"RR@10": clear, "empty_result_rate": clear, "P@10": {"delta": 0.01, "low": -0.03, "high": 0.05}}
@@ -619,34 +571,6 @@ def test_ticks_are_round_and_cover_the_values(a: float, b: float, wanted: int) -
     assert round(step / 10.0 ** math.floor(math.log10(step * 1.0000001)), 6) in (1, 2, 5)
 
 
-@given(st.integers(0, 5))
-def test_ticks_of_counts_are_whole(most: int) -> None:
-    assert all(tick == int(tick) for tick in round_ticks(0, most, 4, whole=True))
-
-
-@given(st.floats(0.001, 1e6), st.floats(0.001, 1e6))
-def test_ticks_by_powers_cover_the_values(a: float, b: float) -> None:
-    ticks = power_ticks(min(a, b), max(a, b))
-    assert ticks[0] <= min(a, b) <= max(a, b) <= ticks[-1]
-    assert len(ticks) >= 2
-
-
-@given(_numbers)
-def test_a_scale_keeps_order_and_never_leaves_its_range(value: float) -> None:
-    scale = Scale(0, 10, 40, 340)
-    assert 40 <= scale(value) <= 340
-    assert (scale(0), scale(10)) == (40, 340)
-    assert scale(value) <= scale(value + 1)
-
-
-@given(_shares)
-def test_each_value_is_in_the_bin_that_holds_it(values: list[float]) -> None:
-    bins = unit_bins(values)
-    assert len(bins) == 10
-    for i, one in enumerate(bins):
-        assert one.count == sum(min(int(value * 10 + 1e-9), 9) == i for value in values)
-
-
 @given(st.lists(st.one_of(st.none(), st.integers(1, 300)), max_size=60), st.sampled_from([None, 1, 10, 100]))
 def test_every_rank_is_counted_once_and_the_missing_apart(ranks: list[int | None], k: int | None) -> None:
     bins = rank_bins(ranks, k)
@@ -655,12 +579,6 @@ def test_every_rank_is_counted_once_and_the_missing_apart(ranks: list[int | None
     assert bins[-1].count == ranks.count(None)
     assert bins[0].label == "1"
     assert bins[0].count == ranks.count(1)
-
-
-@given(st.lists(st.floats(0, 1e5), min_size=1, max_size=60))
-def test_every_latency_is_counted_once(values: list[float]) -> None:
-    bins, _ = latency_bins(values)
-    assert sum(one.count for one in bins) == len(values)
 
 
 def _labels(svg: str) -> list[tuple[float, float, float, str]]:
@@ -692,11 +610,6 @@ def test_the_labels_of_a_histogram_never_overlap(values: list[float]) -> None:
     _assert_readable(histogram(bins, "latency", "latency, ms", marks, logarithmic))
 
 
-@pytest.mark.parametrize("deepest", [1, 5, 10, 11, 20, 50, 100, 1000, 25000])
-def test_the_labels_of_the_ranks_never_overlap(deepest: int) -> None:
-    _assert_readable(categories(rank_bins([1, deepest, None], 10), "ranks", "rank of the first hit"))
-
-
 @settings(deadline=None)
 @given(st.lists(st.tuples(_numbers, _numbers, _numbers), min_size=1, max_size=16))
 def test_the_labels_of_a_forest_never_overlap(numbers: list[tuple[float, float, float]]) -> None:
@@ -718,7 +631,7 @@ def test_slopes_hold_every_query_once_and_bars_every_changed_one(values: list[tu
     assert sum(bar.attributes["class"] == "loss" for bar in bars) or not any(one.delta < -0.5 for one in changes)
 
 
-def test_the_axes_of_a_plot_are_labelled_and_its_marks_say_their_values() -> None:
+def test_axes_and_marks_of_a_plot_are_labelled() -> None:
     plot = parsed(render(run())).one("section", id="distributions").all("figure")[3]
     assert plot.one("strong").text == "nDCG@10"
     words = [node.text for node in plot.all("text")]

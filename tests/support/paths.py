@@ -7,4 +7,3 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
 FIXTURES = TESTS / "fixtures"
-BENCHMARKS = ROOT / "benchmarks"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.cautions import Caution, as_json
-from assay.core.golden import Expected, GoldenQuery, Response
+from assay.core.cautions import Caution
 from assay.errors import AssayError
-from assay.evaluate.judging import Judged, judge
-from assay.evaluate.matching import MATCHERS, matcher
-from assay.evaluate.metrics import Measure, defaults, mean, parse, rounded
+from assay.evaluate.chunk_spans import RankLookup, SpanRun, convert_to_spans, rank_lookup
+from assay.evaluate.metrics import Measure, defaults, parse
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import Scores, main_measures, matched_ranks, pool_scores, score_run
+from assay.evaluate.scores import Scores, main_measures, pool_scores, score_run
 from assay.evaluate.statistics import Paired, holm, paired
-from assay.evaluate.verdicts import verdict
 
 _HASH_SHOWN = 12  # characters of a hash in messages
 
@@ -52,79 +49,6 @@ def _shorten_hash(value: object) -> str:
     """Return the value as text, a hash cut to its first characters."""
     text = str(value)
     return text[:_HASH_SHOWN] if re.fullmatch(r"[0-9a-f]{16,}", text) else text
-
-
-# comparison across chunkers: chunk ids differ, so expected chunks are matched by document and span
-
-Span = tuple[str, int, int]  # document, first and last line (or character)
-
-
-@dataclass(frozen=True, slots=True)
-class SpanRun:
-    """A run with its expected chunks converted to spans."""
-
-    queries: tuple[GoldenQuery, ...]
-    responses: list[Response]
-
-    def judged(self) -> Judged:
-        return judge(self.queries, self.responses, MATCHERS["span"], "span")
-
-    @property
-    def unknown(self) -> int:
-        """Count the expected chunks without a known span."""
-        return sum(not (expected.end or expected.page) for query in self.queries for expected in query.at("span"))
-
-
-def convert_to_spans(store: RunStore, a: RunInfo, b: RunInfo) -> tuple[SpanRun, SpanRun]:
-    """Convert two runs to spans.
-
-    The span of an expected chunk is the golden set's, else that of a hit with its id in run a, else in run b.
-    """
-    sets = [store.golden(run).queries for run in (a, b)]
-    answers = [store.responses(run.run_id, len(queries)) for run, queries in zip((a, b), sets, strict=True)]
-    spans = _spans(answers[1]) | _spans(answers[0])  # the golden set was written for the ids of a
-    first, second = (
-        SpanRun(tuple(_with_spans(query, spans) for query in queries), responses)
-        for queries, responses in zip(sets, answers, strict=True)
-    )
-    return first, second
-
-
-def _spans(responses: Iterable[Response]) -> dict[str, Span]:
-    return {hit.id: (hit.document, hit.start, hit.end) for answer in responses for hit in answer.hits if hit.end}
-
-
-def _with_spans(query: GoldenQuery, spans: dict[str, Span]) -> GoldenQuery:
-    """Return the query with its expected chunks as spans."""
-    return replace(query, expected=tuple(_as_span(expected, spans) for expected in query.expected))
-
-
-def _as_span(expected: Expected, spans: dict[str, Span]) -> Expected:
-    if expected.level != "chunk":
-        return expected
-    doc, start, end = (
-        (expected.doc, expected.start, expected.end) if expected.end else spans.get(expected.name, ("", 0, 0))
-    )
-    return replace(expected, level="span", doc=doc, start=start, end=end)
-
-
-# query positions and k → per query, the matched expectations within the first k with their rank
-RankLookup = Callable[[Sequence[int], int], list[dict[str, int]]]
-
-
-def rank_lookup(store: RunStore, run: RunInfo, side: SpanRun | None) -> RankLookup:
-    """Return a function that gives the ranks of a run's matched expectations."""
-
-    def ranks_at(positions: Sequence[int], k: int) -> list[dict[str, int]]:
-        if side:
-            pairs = [(side.queries[position], side.responses[position]) for position in positions]
-            match_by, level = MATCHERS["span"], "span"
-        else:
-            pairs = list(zip(store.queries(run, positions), store.responses_at(run.run_id, positions), strict=True))
-            match_by, level = matcher(run.matching), run.level
-        return [matched_ranks(query, response.hits[:k], match_by, level) for query, response in pairs]
-
-    return ranks_at
 
 
 # comparison
@@ -190,9 +114,8 @@ def compare_scores(
         raise NotComparable(
             f"runs {a.run_id} and {b.run_id} are not comparable: {'; '.join(reasons)}. --force compares what they share, with a banner."
         )
-    queries = a.queries if a.queries == b.queries else _common_queries(a.queries, b.queries)
-    if only is not None:
-        queries = tuple(query for query in queries if query in only)
+    common = frozenset(b.queries) if only is None else frozenset(b.queries).intersection(only)
+    queries = a.queries if common.issuperset(a.queries) else tuple(query for query in a.queries if query in common)
     if not queries:
         raise NotComparable(f"runs {a.run_id} and {b.run_id} have no query in common")
     a_rows, b_rows = a.rows(queries), b.rows(queries)
@@ -289,7 +212,7 @@ def compare_runs(
     comparison = compare_scores(scores_a, scores_b, measures, _clusters_by_query(store, a, scores_a), force, only)
     return replace(
         comparison,
-        notes=_notes(comparison, *(rank_lookup(store, run, side) for run, side in ((a, side_a), (b, side_b)))),
+        notes=_notes(comparison, rank_lookup(store, a, side_a), rank_lookup(store, b, side_b)),
         chunker_version_match="fallback_doc_span" if sides else "exact",
         warnings=(*comparison.warnings, *(_chunker_cautions(a, b, sides) if sides else ())),
     )
@@ -409,14 +332,6 @@ def _cautions(a: Scores, b: Scores) -> list[Caution]:
     return cautions
 
 
-def _common_queries(a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
-    in_b = set(b)
-    return tuple(query for query in a if query in in_b)
-
-
-# notes
-
-
 def _notes(comparison: Comparison, ranks_in_a: RankLookup, ranks_in_b: RankLookup) -> dict[str, str]:
     """Return a note per changed query: lost and gained expectations, and configuration differences."""
     changed = np.flatnonzero(comparison.kinds != KINDS.index("Draw"))[:_MAX_NOTES]
@@ -438,99 +353,3 @@ def _notes(comparison: Comparison, ranks_in_a: RankLookup, ranks_in_b: RankLooku
             [*(f"{change} {', '.join(names)}" for change, names in moved.items() if names), *differences]
         )
     return notes
-
-
-# JSON
-
-
-def comparison_json(comparison: Comparison, texts: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the comparison as printed by --format json and read by reports."""
-    a, b = comparison.a, comparison.b
-    k = min(a.k, b.k)
-    main = [name for name in (f"RR@{k}", f"nDCG@{k}", f"P@{k}", f"R@{k}") if name in comparison.statistics]
-    measured = {name for means in (a.means, b.means) for name, value in means.items() if value is not None}
-    return {
-        "run_a": a.run_id,
-        "run_b": b.run_id,
-        "aggregate_a": {name: value for name, value in _means(comparison, a).items() if name in measured},
-        "aggregate_b": {name: value for name, value in _means(comparison, b).items() if name in measured},
-        "deltas": deltas(comparison),
-        "statistics": {
-            name: statistics_json(pair, comparison.adjusted[name])
-            | {"verdict": verdict(name, pair, comparison.adjusted[name], comparison.tolerance)}
-            for name, pair in comparison.statistics.items()
-        },
-        "counts": comparison.counts,
-        "causes": config_differences(a.config, b.config),
-        "per_query": _query_rows(comparison, main or list(comparison.statistics), texts),
-        "warnings": as_json(comparison.warnings),
-    }
-
-
-def _means(comparison: Comparison, scores: Scores) -> dict[str, float | None]:
-    """Return the means of a run over the compared queries."""
-    if len(comparison.queries) == len(scores.queries):
-        return scores.means
-    rows = scores.rows(comparison.queries)
-    return {name: mean(values[rows]) for name, values in scores.values.items()}
-
-
-def _query_rows(comparison: Comparison, names: Sequence[str], texts: dict[str, str] | None) -> list[dict[str, Any]]:
-    """Return each query's kind, ranks, note and figures."""
-    figures_a, figures_b = (_query_figures(run, comparison.queries, names) for run in (comparison.a, comparison.b))
-    ranks_a, ranks_b = comparison.a_rank.astype(int).tolist(), comparison.b_rank.astype(int).tolist()
-    refusals = comparison.refusals
-    return [
-        {
-            "query_id": query,
-            "kind": KINDS[kind],
-            "a_hit_rank": rank_a or None,
-            "b_hit_rank": rank_b or None,
-            "note": comparison.notes.get(query),
-            "a": of_a,
-            "b": of_b,
-        }
-        | ({} if texts is None else {"text": texts.get(query, "")})
-        | (dict(zip(("a_refused", "b_refused"), refusals[number], strict=True)) if number in refusals else {})
-        for number, (query, kind, rank_a, rank_b, of_a, of_b) in enumerate(
-            zip(comparison.queries, comparison.kinds.tolist(), ranks_a, ranks_b, figures_a, figures_b, strict=True)
-        )
-    ]
-
-
-def deltas(comparison: Comparison) -> dict[str, Any]:
-    """Return b - a per metric both runs have, and the way chunks were matched."""
-    a, b = comparison.a, comparison.b
-    a_rows, b_rows = a.rows(comparison.queries), b.rows(comparison.queries)
-    means: dict[str, Any] = {}
-    for name in a.values.keys() & b.values.keys():
-        differences = b.values[name][b_rows] - a.values[name][a_rows]
-        measured = differences[~np.isnan(differences)]
-        if len(measured):
-            means[name] = rounded(float(measured.mean()))
-    return {name: means[name] for name in a.values if name in means} | {
-        "chunker_version_match": comparison.chunker_version_match
-    }
-
-
-def statistics_json(pair: Paired, adjusted: float) -> dict[str, Any]:
-    return {
-        "n": pair.n, "a": rounded(pair.mean_a), "b": rounded(pair.mean_b), "delta": rounded(pair.delta),
-        "low": rounded(pair.interval.low), "high": rounded(pair.interval.high),
-        "p": rounded(pair.p), "p_holm": rounded(adjusted), "p_wilcoxon": rounded(pair.p_wilcoxon), "p_t": rounded(pair.p_t),
-        "effect": None if pair.effect is None else rounded(pair.effect),
-        "wins": pair.wins, "losses": pair.losses, "ties": pair.ties, "detectable": rounded(pair.detectable),
-        "clusters": pair.clusters, "method": pair.method,
-    }  # fmt: skip
-
-
-def _query_figures(scores: Scores, queries: Sequence[str], names: Sequence[str]) -> list[dict[str, float | None]]:
-    """Return each query's figures for JSON. Few values are distinct, so each is rounded once."""
-    rows = scores.rows(queries)
-    figures: list[dict[str, float | None]] = [{} for _ in rows]
-    for name in names:
-        values, positions = np.unique(scores.values[name][rows], return_inverse=True)
-        distinct = [rounded(value) for value in values.tolist()]
-        for row, position in zip(figures, positions.tolist(), strict=True):
-            row[name] = distinct[position]
-    return figures

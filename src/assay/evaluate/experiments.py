@@ -15,10 +15,12 @@ from typing import Any, Protocol
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
 from assay.evaluate.ledger import Experiment
-from assay.evaluate.markdown import cell, signed
+from assay.evaluate.markdown import cell
+from assay.evaluate.metrics import signed
 from assay.evaluate.runs import RunStore
 from assay.evaluate.verdicts import BETTER, NOT_SHOWN, WORSE
 from assay.system.inputs import read_text
+from assay.text.display import collapsed
 
 _MAX_LOG_SIZE = 16_000_000  # bytes
 _QUESTION_WIDTH = 60  # characters
@@ -91,7 +93,7 @@ class FileLog:
         body = _section(text, heading)
         lines = "\n".join(["", *result])
         finished = body.replace(f"**Result:** {_OPEN}", f"**After:** run {after}\n**Result:**{lines}")
-        finished = finished.replace(f"**Conclusion:** {_OPEN}", f"**Conclusion:** {_one_line(conclusion)}")
+        finished = finished.replace(f"**Conclusion:** {_OPEN}", f"**Conclusion:** {collapsed(conclusion)}")
         write_text(self._path, text[: heading.start()] + finished + text[heading.start() + len(body) :])
         return finished.strip()
 
@@ -118,7 +120,7 @@ class StoreLog:
         self.place, self._ledger = store.place, store.ledger
 
     def begin(self, title: str, hypothesis: str, what: str, before: str) -> int:
-        title, hypothesis, what = map(_one_line, (title, hypothesis, what))
+        title, hypothesis, what = map(collapsed, (title, hypothesis, what))
         entry = Experiment(0, date.today().isoformat(), "", title, hypothesis, what, before)
         return self._ledger.add_experiment(entry).number
 
@@ -126,7 +128,7 @@ class StoreLog:
         return self._ledger.experiments()
 
     def conclude(self, entry: Experiment, after: str, result: Sequence[str], conclusion: str) -> str:
-        concluded = replace(entry, after=after, result="\n".join(result), conclusion=_one_line(conclusion))
+        concluded = replace(entry, after=after, result="\n".join(result), conclusion=collapsed(conclusion))
         self._ledger.conclude_experiment(concluded)
         return entry_text(concluded).strip()
 
@@ -143,8 +145,8 @@ def entry_text(entry: Experiment) -> str:
     result = f"**Result:** {_OPEN}" if entry.is_open else f"**After:** run {entry.after}\n**Result:**\n{entry.result}"
     author = f"**By:** {entry.author}\n" if entry.author else ""
     return (
-        f"## Experiment {entry.number}: {_one_line(entry.title)}\n\n**Date:** {entry.created}\n{author}"
-        f"**Hypothesis:** {_one_line(entry.hypothesis)}\n**What:** {_one_line(entry.what)}\n**Before:** run {entry.before}\n"
+        f"## Experiment {entry.number}: {collapsed(entry.title)}\n\n**Date:** {entry.created}\n{author}"
+        f"**Hypothesis:** {collapsed(entry.hypothesis)}\n**What:** {collapsed(entry.what)}\n**Before:** run {entry.before}\n"
         f"{result}\n\n**Conclusion:** {_OPEN if entry.is_open else entry.conclusion}\n"
     )
 
@@ -162,10 +164,6 @@ def _facts(section: str) -> dict[str, str]:
 def _section(text: str, heading: re.Match[str]) -> str:
     following = _HEADING.search(text, heading.end())
     return text[heading.start() : following.start() if following else len(text)]
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 # results

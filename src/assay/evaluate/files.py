@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from assay.errors import AssayError
@@ -12,28 +13,34 @@ from assay.git import Listing
 from assay.system.files import atomic_write
 
 
+@contextmanager
+def writing(path: Path, hint: str = "") -> Iterator[None]:
+    """Raise AssayError, with `hint`, when the file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise AssayError(f"{path}: cannot be written ({error.strerror or error}){hint}") from None
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file atomically, gzipped when its name ends in .gz; raise AssayError when that fails."""
     target = Path(os.path.realpath(path))  # write through symbolic links
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         content = text.encode()
-        with atomic_write(target, sync=True) as file:
-            file.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
     except UnicodeEncodeError as error:
         raise AssayError(f"{path}: cannot be written as UTF-8 ({error.object[error.start]!r}); remove it") from None
-    except OSError as error:
-        raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
+    with writing(path, "; give another path"):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(target, sync=True) as file:
+            file.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def write_output(path: Path, text: str, append: bool = False, hint: str = "") -> None:
     """Write or append to a report, which may be a pipe or a device; raise AssayError, with `hint`, when that fails."""
-    try:
+    with writing(path, hint):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a" if append else "w", encoding="utf-8") as file:
             file.write(text)
-    except OSError as error:
-        raise AssayError(f"{path}: cannot be written ({error.strerror or error}){hint}") from None
 
 
 def list_files(folder: Path) -> Iterator[str]:

@@ -28,7 +28,11 @@ def fixture_cautions(queries: Sequence[GoldenQuery], packages: Packages) -> list
             for query in queries
             if query.at("symbol") and not FEWEST_SYMBOLS <= len(query.at("symbol")) <= MOST_SYMBOLS
         },
-        "fixture-name": {query.id: query.id for query in queries if not _FILE_NAME.fullmatch(_file_stem(query))},
+        "fixture-name": {
+            query.id: query.id
+            for query in queries  # which know their file with its line
+            if not _FILE_NAME.fullmatch(PurePosixPath(query.where.partition(":")[0].replace("\\", "/")).stem)
+        },
         "fixture-tier": {
             query.id: f"{query.id} (looks {tier})"
             for query in queries
@@ -53,11 +57,6 @@ _RULES = {
 
 def _first(names: list[str]) -> str:
     return ", ".join(names[:_LISTED]) + (f" … and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
-
-
-def _file_stem(query: GoldenQuery) -> str:
-    """Return the name of the fixture's file, which a query knows with its line."""
-    return PurePosixPath(query.where.partition(":")[0].replace("\\", "/")).stem
 
 
 def _tier(query: GoldenQuery, packages: Packages) -> str:

@@ -135,7 +135,7 @@ def find_baseline(store: RunStore, baseline: str | None, root: Path) -> Path | R
     A name is that of a file, of a baseline in the store, or of a run. The default is the store's own baseline, else the
     file that is committed.
     """
-    if baseline is not None and is_baseline_file(baseline):
+    if baseline is not None and (baseline.endswith(".json") or Path(baseline).exists()):
         return Path(baseline)
     stored = store.ledger.baseline(baseline or MAIN)
     if stored is not None:
@@ -144,11 +144,6 @@ def find_baseline(store: RunStore, baseline: str | None, root: Path) -> Path | R
         return store.find(baseline)
     default = root / BASELINE_FILE
     return default if default.exists() else None
-
-
-def is_baseline_file(baseline: str) -> bool:
-    """Return whether a baseline is named by its file."""
-    return baseline.endswith(".json") or Path(baseline).exists()
 
 
 def comparable_plan(golden: GoldenSet, baseline: Path | RunInfo | None) -> Plan:
@@ -160,20 +155,13 @@ def comparable_plan(golden: GoldenSet, baseline: Path | RunInfo | None) -> Plan:
 
 
 def gate_run(
-    store: RunStore, info: RunInfo, rules: Rules, baseline: Path | RunInfo | None, force: bool = False
+    store: RunStore, info: RunInfo, rules: Rules, against: Path | RunInfo | None, force: bool = False
 ) -> Gated:
-    """Check a stored run against the rules and a baseline, a file or another run."""
-    before = read_baseline(baseline) if isinstance(baseline, Path) else baseline
-    return gate_against(store, info, rules, before, force)
-
-
-def gate_against(
-    store: RunStore, info: RunInfo, rules: Rules, baseline: Scores | RunInfo | None, force: bool = False
-) -> Gated:
-    """Check a stored run against the rules and a baseline: the scores of a file, or another run of the store.
+    """Check a stored run against the rules and a baseline: a file, or another run of the store.
 
     A run that is not a measurement fails without a comparison: zeros against zeros would pass.
     """
+    baseline = read_baseline(against) if isinstance(against, Path) else against
     floors = [*rules.floors, *parse_floors(baseline.floors if isinstance(baseline, Scores) else ())]
     measured = [floor.measure for floor in floors]
     names = dict.fromkeys([*map(str, defaults(info.k)), *measured, *rules.guarded])

@@ -335,7 +335,8 @@ def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher)
         facts["duplicate_rate"] = 1 - len({hit.id for hit in response.hits}) / len(response.hits)
     if query.refuse:
         facts["refusal_correctness"] = float(response.refused)
-        facts["unsupported_answer"] = float(not response.refused and not response.error and not _is_closest(response))
+        closest = response.answer is not None and response.answer.closest
+        facts["unsupported_answer"] = float(not response.refused and not response.error and not closest)
     else:
         facts["over_refusal"] = float(response.refused)
     if response.answer is not None and not response.error:
@@ -361,10 +362,6 @@ def _returned_texts(response: Response) -> str:
     """Return the answer and the texts of the hits, on lines of their own."""
     answer = response.answer.text if response.answer is not None else ""
     return "\n\0\n".join(filter(None, [answer, *(hit.text for hit in response.hits)]))
-
-
-def _is_closest(response: Response) -> bool:
-    return response.answer is not None and response.answer.closest
 
 
 _MARKUP = re.compile(r"[`*\s]+")

@@ -140,7 +140,7 @@ class Ledger:
                 before=ids.get(experiment.before, experiment.before),
                 after=ids.get(experiment.after, experiment.after),
             )
-            same = next((entry for entry in self.experiments() if _is_same(entry, moved)), None)
+            same = next((entry for entry in self.experiments() if _origin(entry) == _origin(moved)), None)
             if same is None:
                 copied.append(f"experiment {self.add_experiment(moved).number}")
             elif same.is_open and not moved.is_open:
@@ -149,7 +149,6 @@ class Ledger:
         return copied
 
 
-def _is_same(entry: Experiment, other: Experiment) -> bool:
-    """Return whether two entries are one experiment, perhaps in two states."""
-    facts = ("created", "title", "hypothesis", "what", "before")
-    return all(getattr(entry, name) == getattr(other, name) for name in facts)
+def _origin(entry: Experiment) -> tuple[str, ...]:
+    """Return what two entries have in common that are one experiment, perhaps in two states."""
+    return entry.created, entry.title, entry.hypothesis, entry.what, entry.before

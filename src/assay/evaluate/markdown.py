@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.evaluate.files import write_output
+from assay.evaluate.metrics import figure, signed
 from assay.evaluate.verdicts import SIGNS, WEAK
-from assay.text.display import printable
+from assay.text.display import collapsed, printable
 from assay.text.markup import span
 
 _TASK_COLUMN_WIDTH = 60  # characters
@@ -84,8 +85,8 @@ def comparison_report(comparison: Mapping[str, Any]) -> str:
     parts += [f"> **{cell(warning['message'])}**" for warning in comparison["warnings"]]
     parts += ["", "Known differences: " + cell("; ".join(comparison["causes"])), ""] if comparison["causes"] else [""]
     rows = [
-        [name, _figure(s["a"]), _figure(s["b"]), signed(s["delta"]), f"{signed(s['low'])} … {signed(s['high'])}", _figure(s["p_holm"]),
-         _figure(s["effect"]), f"{s['wins']}/{s['losses']}/{s['ties']}", _figure(s["detectable"]), s["verdict"]]
+        [name, figure(s["a"]), figure(s["b"]), signed(s["delta"]), f"{signed(s['low'])} … {signed(s['high'])}", figure(s["p_holm"]),
+         figure(s["effect"]), f"{s['wins']}/{s['losses']}/{s['ties']}", figure(s["detectable"]), s["verdict"]]
         for name, s in comparison["statistics"].items()
     ]  # fmt: skip
     parts += [
@@ -160,7 +161,7 @@ def _overall_table(run: Mapping[str, Any]) -> str:
     spread = run["spread"]
     main = _measures_at_k(run, ("P", "R", "RR", "nDCG"))
     rows = [
-        [name, _figure(value), *(_figure(spread.get(name, {}).get(part)) for part in ("sd", "low", "high"))]
+        [name, figure(value), *(figure(spread.get(name, {}).get(part)) for part in ("sd", "low", "high"))]
         for name, value in metric_rows(run)
         if value is not None or name in main
     ]
@@ -174,12 +175,12 @@ def _group_table(
     overall: Mapping[str, Any] | None = None,
 ) -> str:
     rows = [
-        [cell(group), *(_figure(summary["metrics"].get(name)) for name in names), summary["count"]]
+        [cell(group), *(figure(summary["metrics"].get(name)) for name in names), summary["count"]]
         for group, summary in groups.items()
     ]
     if overall is not None:
         rows.append(
-            ["**overall**", *(_figure(overall["metrics"].get(name)) for name in names), overall["counts"]["queries"]]
+            ["**overall**", *(figure(overall["metrics"].get(name)) for name in names), overall["counts"]["queries"]]
         )
     return table(["", *(titles or names), "N"], rows)
 
@@ -189,7 +190,7 @@ def _query_table(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
         [
             SIGNS[q["verdict"]],
             cell(q["text"], _TASK_COLUMN_WIDTH),
-            *(_figure(q["metrics"].get(name)) for name in names),
+            *(figure(q["metrics"].get(name)) for name in names),
             _rank(q["first_rank"]),
             cell(q["tier"]),
         ]
@@ -200,22 +201,11 @@ def _query_table(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
 
 def cell(text: str, limit: int = 0) -> str:
     """Return text for a table cell: on one line, escaped, shortened to `limit` characters if given."""
-    flat = " ".join(text.split())
-    flat = flat[: limit - 1].rstrip() + "…" if limit and len(flat) > limit else flat
-    return printable(flat).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    return printable(collapsed(text, limit)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
 def _code_list(names: Sequence[str]) -> str:
     return ", ".join(span(name) for name in names)
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
-
-
-def signed(value: float | None) -> str:
-    """Format a difference with its sign, or a dash for None."""
-    return "–" if value is None else f"{value:+.4f}"
 
 
 def _rank(rank: int | None) -> str:

@@ -338,6 +338,16 @@ def rounded(value: float) -> float | None:
     return round(float(value), 4) + 0.0 if math.isfinite(value) else None
 
 
+def figure(value: float | None) -> str:
+    """Format a figure for a table; a dash for one that could not be measured."""
+    return "–" if value is None else f"{value:.4f}"
+
+
+def signed(value: float | None) -> str:
+    """Format a difference with its sign."""
+    return "–" if value is None else f"{value:+.4f}"
+
+
 def aggregate(run: Judged, measures: Iterable[Measure]) -> dict[str, float | None]:
     """Return each measure's mean over the run."""
     return {str(measure): mean(measure.values(run)) for measure in measures}

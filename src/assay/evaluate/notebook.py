@@ -10,7 +10,8 @@ from typing import Any
 
 from assay.core.cautions import from_json
 from assay.core.golden import GoldenSet
-from assay.html.elements import Child, Markup, decimal, element, join, milliseconds, probability, shortened, signed
+from assay.html.elements import Child, Markup, decimal, element, join, milliseconds, probability, signed
+from assay.text.display import clipped
 
 SHOWN = 20  # rows of a table: a notebook saves what it shows
 _TEXT = 80  # characters of a query
@@ -19,7 +20,12 @@ _TEXT = 80  # characters of a query
 def golden_table(golden: GoldenSet) -> str:
     """Render the first queries of a golden set with what they expect."""
     rows = [
-        [query.id, shortened(query.text, _TEXT), _expected([e.name for e in query.expected], query.refuse), query.tier]
+        [
+            query.id,
+            clipped(query.text, _TEXT),
+            "a refusal" if query.refuse else ", ".join(e.name for e in query.expected),
+            query.tier,
+        ]
         for query in golden.queries[:SHOWN]
     ]
     caption = f"{golden.path}: {len(golden.queries)} queries ({golden.format})"
@@ -33,8 +39,8 @@ def run_table(run: Mapping[str, Any], names: Sequence[str]) -> str:
     means = [[name, decimal(run["metrics"].get(name)), *_interval(run["spread"].get(name))] for name in names]
     queries = sorted(run["queries"], key=lambda query: (not query["error"], query["metrics"].get(names[0]) or 0.0))
     rows = [
-        [query["id"], shortened(query["text"], _TEXT), *(decimal(query["metrics"].get(name)) for name in names),
-         str(query["first_rank"] or "–"), milliseconds(query["latency_ms"]), shortened(query["error"], _TEXT)]
+        [query["id"], clipped(query["text"], _TEXT), *(decimal(query["metrics"].get(name)) for name in names),
+         str(query["first_rank"] or "–"), milliseconds(query["latency_ms"]), clipped(query["error"], _TEXT)]
         for query in queries[:SHOWN]
     ]  # fmt: skip
     latency = run["latency"]
@@ -42,20 +48,16 @@ def run_table(run: Mapping[str, Any], names: Sequence[str]) -> str:
         f"{run['system']} on {run['golden']['path']}: {run['golden']['queries']} queries, matching {run['matching']}, "
         f"k = {run['k']}, {run['status']}, p50 {milliseconds(latency['p50'])}, p95 {milliseconds(latency['p95'])}"
     )
+    states = ", ".join(f"{check['name']} {check['state']}" for check in run["sanity"]["checks"])
     head = ["id", "query", *names, "first", "latency", "error"]
     return join(
         [
             _table(caption, ["metric", "mean", "95 % interval"], means, len(means)),
             _table("queries, weakest first", head, rows, len(queries)),
             _warnings(run["warnings"]),
-            _sanity(run["sanity"]["checks"]),
+            element("p", f"sanity: {states}"),
         ]
     )
-
-
-def _sanity(checks: Sequence[Mapping[str, str]]) -> Markup:
-    """Render the state of each check; the warnings say more."""
-    return element("p", "sanity: " + ", ".join(f"{check['name']} {check['state']}" for check in checks))
 
 
 def comparison_table(comparison: Mapping[str, Any]) -> str:
@@ -66,7 +68,7 @@ def comparison_table(comparison: Mapping[str, Any]) -> str:
     ]
     changed = [query for query in comparison["per_query"] if query["kind"] != "Draw"]
     rows = [
-        [query["kind"], query["query_id"], shortened(query.get("text", ""), _TEXT), str(query["a_hit_rank"] or "–"),
+        [query["kind"], query["query_id"], clipped(query.get("text", ""), _TEXT), str(query["a_hit_rank"] or "–"),
          str(query["b_hit_rank"] or "–"), query["note"] or ""]
         for query in sorted(changed, key=lambda query: query["kind"] == "Win")[:SHOWN]
     ]  # fmt: skip
@@ -90,10 +92,6 @@ def verdict_table(verdict: Mapping[str, Any]) -> str:
     rows = [["✓" if check["passed"] else "✗", check["name"], check["message"]] for check in verdict["checks"]]
     outcome = f"gate {'passed' if verdict['passed'] else 'failed'}: run {verdict['run_id']}"
     return join([_table(outcome, ["", "check", ""], rows, len(rows)), _warnings(verdict["warnings"])])
-
-
-def _expected(names: Sequence[str], refuse: bool) -> str:
-    return "a refusal" if refuse else ", ".join(names)
 
 
 def _interval(spread: Mapping[str, Any] | None) -> list[str]:

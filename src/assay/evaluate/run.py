@@ -316,13 +316,14 @@ def _query_system(system: System, position: int, query: GoldenQuery, plan: Plan)
     The first response counts, the latency is the median, and differing repeats are noted.
     """
     send = system.answer if plan.answers else system.retrieve
+    requested = max(plan.k, plan.depth) * (_PER_FILE if plan.group == "file" else 1)
     responses: list[Response] = []
     died = False
     for _ in range(plan.repeat):
         start = time.perf_counter()
         try:
             system.reset()
-            responses.append(send(query.text, _requested(plan), plan.budget, query.repository, query.id))
+            responses.append(send(query.text, requested, plan.budget, query.repository, query.id))
         except SystemFailed as error:
             elapsed_ms = (time.perf_counter() - start) * 1000
             responses.append(Response(error=str(error), latency_ms=elapsed_ms))
@@ -337,23 +338,18 @@ def _query_system(system: System, position: int, query: GoldenQuery, plan: Plan)
     return Answered(position, query, replace(responses[0], hits=hits, latency_ms=round(latency, 3)), unstable, died)
 
 
-def _requested(plan: Plan) -> int:
-    """Return the number of results to request."""
-    return max(plan.k, plan.depth) * (_PER_FILE if plan.group == "file" else 1)
-
-
 def group_by_file(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     """Return a hit per file, at the place of its first one, with the tokens and texts of all; others stay as they are."""
     groups: dict[str, list[Hit]] = {}
     for hit in hits:
         groups.setdefault(hit.path or path_in(hit.id) or hit.document, []).append(hit)
-    return tuple(_file_hit(path, members) for path, members in groups.items())
-
-
-def _file_hit(path: str, members: Sequence[Hit]) -> Hit:
-    tokens = sum(hit.tokens for hit in members)
-    text = "\n".join(hit.text for hit in members if hit.text)[:LONGEST_HIT_TEXT]
-    return Hit(path, path=path, doc=members[0].doc, score=members[0].score, tokens=tokens, text=text)
+    grouped = []
+    for path, members in groups.items():
+        text = "\n".join(hit.text for hit in members if hit.text)[:LONGEST_HIT_TEXT]
+        tokens = sum(hit.tokens for hit in members)
+        doc, score = members[0].doc, members[0].score
+        grouped.append(Hit(path, path=path, doc=doc, score=score, tokens=tokens, text=text))
+    return tuple(grouped)
 
 
 def _sort_like_trec(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:

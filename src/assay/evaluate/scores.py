@@ -138,10 +138,14 @@ def write_baseline(scores: Scores, path: Path, floors: Sequence[str] = ()) -> No
         **({"floors": list(floors)} if floors else {}),
         "metrics": {name: scores.means[name] for name in measured},
     }
+
+    def unrounded(value: float) -> float | None:  # a run must equal its own baseline
+        return float(value) if math.isfinite(value) else None
+
     lines = [
         json.dumps(query, ensure_ascii=False)
         + ": "
-        + json.dumps({"rank": int(rank)} | {name: _finite_or_none(values[number]) for name, values in measured.items()})
+        + json.dumps({"rank": int(rank)} | {name: unrounded(values[number]) for name, values in measured.items()})
         for number, (query, rank) in enumerate(zip(scores.queries, scores.first_rank, strict=True))
     ]
     text = (
@@ -189,11 +193,6 @@ def read_baseline(path: Path) -> Scores:
         raise AssayError(
             f"{path}: not a baseline file ({type(error).__name__}: {error}). Make one with: assay eval baseline set RUN"
         ) from None
-
-
-def _finite_or_none(value: float) -> float | None:
-    """Return the value unrounded (a run must equal its own baseline); None for NaN."""
-    return float(value) if math.isfinite(value) else None
 
 
 # slices: groups of queries that are reported separately

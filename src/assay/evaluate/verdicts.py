@@ -24,25 +24,17 @@ BETTER, WORSE, NOT_SHOWN, WITHIN_TOLERANCE, SAME = "better", "worse", "not shown
 _NO_DIFFERENCE = 1e-12  # differences below are rounding
 
 
-def is_improvement(name: str, delta: float) -> bool | None:
-    """Return True when a change improves this metric, False when it worsens it, None for no change."""
-    if abs(delta) < _NO_DIFFERENCE:
-        return None
-    return (delta > 0) == parse(name).higher_is_better
-
-
 def verdict(name: str, pair: Paired, adjusted: float, tolerance: float = 0.0) -> str:
     """Return the verdict on a metric's difference; `adjusted` is its p after correction."""
     if not pair.wins and not pair.losses:
         return SAME
     if tolerance and abs(pair.delta) <= tolerance:
         return WITHIN_TOLERANCE
-    improved = is_improvement(name, pair.delta)
     significant = adjusted < ALPHA
     excludes_zero = pair.interval.low > 0 or pair.interval.high < 0
-    if improved is None or adjusted >= _PERHAPS or not (significant or excludes_zero):
+    if abs(pair.delta) < _NO_DIFFERENCE or adjusted >= _PERHAPS or not (significant or excludes_zero):
         return NOT_SHOWN
-    word = BETTER if improved else WORSE
+    word = BETTER if (pair.delta > 0) == parse(name).higher_is_better else WORSE
     return word if significant and excludes_zero else f"perhaps {word}"
 
 

@@ -5,7 +5,7 @@
     assay.gate(run, before, minimum={"RR@10": 0.7}).passed
 
 A run is held in memory; `save` or `store=` keeps it in a run file, which the commands read as well. Every figure comes
-from the functions behind the commands: `execute`, `compare_runs`, `gate_against`.
+from the functions behind the commands: `execute`, `compare_runs`, `gate_run`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from assay.errors import AssayError
 from assay.evaluate import compare as comparing
 from assay.evaluate import golden as golden_sets
 from assay.evaluate import notebook
-from assay.evaluate.gate import Check, Gated, Rules, gate_against, parse_floors
+from assay.evaluate.comparison_json import comparison_json
+from assay.evaluate.gate import Check, Gated, Rules, gate_run, parse_floors
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics import Measure, parse, require_depth, required_depth
+from assay.evaluate.metrics import Measure, figure, parse, require_depth, required_depth
 from assay.evaluate.run import STOP_AFTER, Plan, execute
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import Scores, main_measures, read_baseline, run_json, score_run, write_baseline
+from assay.evaluate.scores import Scores, main_measures, run_json, score_run, write_baseline
 from assay.evaluate.statistics import Paired
 from assay.evaluate.systems import System, open_system
 from assay.evaluate.validity import Sanity
@@ -283,12 +284,16 @@ class Run:
 
     def to_polars(self) -> Any:
         """Return the rows as a polars DataFrame; the ranks of the expectations are a text."""
-        rows = [row | {"found": _as_text(row["found"])} for row in self.to_dicts()]
+        rows = [
+            row | {"found": ", ".join(f"{name}: {rank}" for name, rank in row["found"].items())}
+            for row in self.to_dicts()
+        ]
         return _optional("polars").DataFrame(rows, infer_schema_length=None)
 
     def __repr__(self) -> str:
         invalid = "" if self.sanity.is_measurement else f"; not a measurement: {self.sanity.reason}"
-        return f"<Run {self.id}: {self.system} on {len(self)} queries, {_figures(self._main())}{invalid}>"
+        means = ", ".join(f"{name} {figure(mean)}" for name, mean in self._main().items())
+        return f"<Run {self.id}: {self.system} on {len(self)} queries, {means}{invalid}>"
 
     def _repr_html_(self) -> str:
         return notebook.run_table(self.summary, list(self._main()))
@@ -303,14 +308,6 @@ def _optional(package: str) -> Any:
         return import_module(package)
     except ImportError:
         raise AssayError(f"{package} is not installed: pip install {package}, or use to_dicts()") from None
-
-
-def _as_text(ranks: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}: {rank}" for name, rank in ranks.items())
-
-
-def _figures(means: Mapping[str, float | None]) -> str:
-    return ", ".join(f"{name} {'–' if mean is None else f'{mean:.4f}'}" for name, mean in means.items())
 
 
 @dataclass(frozen=True)
@@ -343,7 +340,7 @@ class Comparison:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The comparison as `assay eval compare --format json` prints it."""
-        return comparing.comparison_json(self.detail, dict(self.texts))
+        return comparison_json(self.detail, dict(self.texts))
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a row per query: its text, kind of change, ranks, note and figures."""
@@ -434,9 +431,9 @@ def gate(
     rules = Rules(floors, list(map(str, _measures(guard))), tolerance, alpha, max_breaks)
     with closing(RunStore.in_memory()) as both:
         info = both.copy(run._store, run._info)
-        before: RunInfo | Scores | None = None
+        before: RunInfo | Path | None = None
         if isinstance(baseline, Run):
             before = both.copy(baseline._store, baseline._info)
         elif baseline is not None:
-            before = read_baseline(Path(baseline))
-        return Verdict(gate_against(both, info, rules, before, force))
+            before = Path(baseline)
+        return Verdict(gate_run(both, info, rules, before, force))

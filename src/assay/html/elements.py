@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Generic, TypeVar
 
+from assay.text.display import clipped
+
 _VOID = frozenset({"meta", "link", "input", "br", "wbr"})
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # invalid in HTML or UTF-8
 
@@ -127,11 +129,6 @@ def time_element(created: str) -> Markup:
         time = time.astimezone(UTC)
     shown = f"{time.day} {time:%B %Y, %H:%M}{' UTC' if time.tzinfo else ''}"
     return element("time", shown, datetime=created)
-
-
-def shortened(words: str, most: int) -> str:
-    """Truncate text to at most `most` characters, ending in an ellipsis."""
-    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
 
 
 # Tables and their filters
@@ -292,7 +289,7 @@ def warning_list(warnings: Sequence[str]) -> Markup | None:
     """Render warnings as one box, or None."""
     more = [f"and {len(warnings) - _MOST_WARNINGS:,} more"] if len(warnings) > _MOST_WARNINGS else []
     items = [
-        element("li", shortened(warning, _MOST_WARNING), dir="auto") for warning in (*warnings[:_MOST_WARNINGS], *more)
+        element("li", clipped(warning, _MOST_WARNING), dir="auto") for warning in (*warnings[:_MOST_WARNINGS], *more)
     ]
     return element("ul", items, class_="warnings", aria_label="Warnings") if items else None
 

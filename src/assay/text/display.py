@@ -62,6 +62,17 @@ def path_mark(path: str) -> str:
     return "" if _PLAIN_PATH.fullmatch(path) else "./"
 
 
+def clipped(text: str, limit: int) -> str:
+    """Return a text cut to `limit` characters, of which the last is then an ellipsis."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def collapsed(text: str, limit: int = 0) -> str:
+    """Return a text with white space as single blanks, cut to `limit` characters if one is given."""
+    line = " ".join(text.split())
+    return clipped(line, limit) if limit else line
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Format a number with its noun: `1 query`, `1,204 queries`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

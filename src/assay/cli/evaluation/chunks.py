@@ -12,12 +12,12 @@ import click
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.golden import ids_in, new_id
-from assay.cli.evaluation.options import shortened
+from assay.cli.evaluation.options import print_result
 from assay.core.golden import Expected, GoldenQuery, Hit
 from assay.errors import AssayError
 from assay.evaluate.golden import append
 from assay.evaluate.systems import open_system
-from assay.text.display import counted
+from assay.text.display import collapsed, counted
 
 _OPENING = 70  # characters of a chunk's text in the list
 
@@ -58,17 +58,15 @@ def chunks_command(
         query = _query(question, _picked(pick, shown), golden_path)
         lost = append(query, golden_path)
         facts = {"id": query.id, "golden": str(golden_path), "expected": [item.name for item in query.expected]}
-        if form == "json":
-            print_json({**facts, "lost": lost})
-        else:
-            echo(f"added {query.id} to {golden_path}, expecting {', '.join(facts['expected'])}")
+        message = f"added {query.id} to {golden_path}, expecting {', '.join(facts['expected'])}"
+        print_result(form, {**facts, "lost": lost}, message)
         return
     if form == "json":
         print_json({"chunks": len(listed), "listed": [_row(hit, text) for hit, text in shown]})
         return
     for number, (hit, text) in enumerate(shown, 1):
         place = f"page {hit.page}" if hit.page else f"lines {hit.start}-{hit.end}"
-        echo(f"{number:4}  {hit.id}  ({place})\n      {shortened(text, _OPENING)}")
+        echo(f"{number:4}  {hit.id}  ({place})\n      {collapsed(text, _OPENING)}")
     if len(listed) > limit:
         echo(f"… and {len(listed) - limit:,} more; -n {len(listed)} lists them, --path narrows the list")
     if not listed:

@@ -10,9 +10,10 @@ import click
 
 from assay.cli.common import echo, echo_lines, echo_row, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.options import Runs
+from assay.cli.evaluation.options import Runs, print_result
 from assay.errors import AssayError
-from assay.evaluate.compare import compare_runs, comparison_json
+from assay.evaluate.compare import compare_runs
+from assay.evaluate.comparison_json import comparison_json
 from assay.evaluate.experiments import FileLog, Log, StoreLog, draft_conclusion, open_entry, result_lines
 from assay.evaluate.files import repository_file
 from assay.evaluate.scores import run_json
@@ -55,12 +56,9 @@ def new(title: str, hypothesis: str, what: str, before: str, log: Path | None, r
         with runs.open() as store:
             run_id = store.find(before).run_id
         number = opened.begin(title, hypothesis, what, run_id)
-    if form == "json":
-        print_json({"number": number, "before": run_id, "log": opened.place})
-    else:
-        echo(
-            f"experiment {number} is open in {opened.place}; after the change: assay eval run …, then assay eval experiment conclude"
-        )
+    next_step = "after the change: assay eval run …, then assay eval experiment conclude"
+    facts = {"number": number, "before": run_id, "log": opened.place}
+    print_result(form, facts, f"experiment {number} is open in {opened.place}; {next_step}")
 
 
 @experiment_command.command("conclude")

@@ -11,7 +11,7 @@ import click
 
 from assay.cli.common import echo, echo_lines, find_root, format_option, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, progress_bar
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, print_result, progress_bar
 from assay.cli.evaluation.run import begin
 from assay.config.configuration import load as load_configuration
 from assay.core.cautions import Caution
@@ -32,7 +32,7 @@ from assay.evaluate.gate import (
     parse_floors,
 )
 from assay.evaluate.ledger import MAIN
-from assay.evaluate.metrics import parse, required_depth
+from assay.evaluate.metrics import figure, parse, required_depth
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import read_baseline, score_run, write_baseline
 from assay.evaluate.systems import open_system
@@ -91,10 +91,8 @@ def set_(run: str, name: str | None, path: Path | None, floors: tuple[str, ...],
         baseline_path = path or repository_file(runs.root, BASELINE_FILE)
         write_baseline(scores, baseline_path, floors)
         facts, place = {"file": str(baseline_path)}, str(baseline_path)
-    if form == "json":
-        print_json({"run_id": scores.run_id, **facts})
-    else:
-        echo(f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {place}")
+    message = f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {place}"
+    print_result(form, {"run_id": scores.run_id, **facts}, message)
 
 
 @baseline_command.command("show")
@@ -160,10 +158,7 @@ def remove(name: str, runs: Runs, form: str) -> None:
     with runs.open(write=True) as store:
         run = _stored(store, name)
         store.ledger.remove_baseline(name)
-    if form == "json":
-        print_json({"name": name, "run_id": run.run_id})
-    else:
-        echo(f"removed baseline {name}; run {run.run_id} stays")
+    print_result(form, {"name": name, "run_id": run.run_id}, f"removed baseline {name}; run {run.run_id} stays")
 
 
 # assay eval gate
@@ -263,7 +258,10 @@ def gate_command(
     if junit_file:
         write_output(junit_file, junit(gated.scores, gated.checks))
     if github or os.environ.get("GITHUB_ACTIONS") == "true":
-        _tell_github(gated, advice, on_stderr=form == "json")
+        for line in github_annotations(gated.checks):
+            echo(line, err=form == "json")
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+            write_output(Path(summary), markdown(gated.scores, gated.checks, advice), append=True)
     if form == "json":
         print_json(gated.as_json())
     else:
@@ -296,13 +294,6 @@ def _renewal_hint(run: str, baseline_name: str | None, baseline: Path | RunInfo 
         return f"If this is intended, renew the baseline: assay eval baseline set {run}{name}{store}"
     file = f" --file {baseline}" if isinstance(baseline, Path) and (baseline_name or runs.shared) else ""
     return f"If this is intended, renew the baseline and commit it: assay eval baseline set {run}{file}{store}"
-
-
-def _tell_github(gated: Gated, advice: str, on_stderr: bool) -> None:
-    for line in github_annotations(gated.checks):
-        echo(line, err=on_stderr)
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        write_output(Path(summary), markdown(gated.scores, gated.checks, advice), append=True)
 
 
 def _print_gate(gated: Gated, advice: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import click
 
-from assay.cli.common import STORE, Bar, echo, find_root, format_option
+from assay.cli.common import STORE, Bar, echo, find_root, format_option, print_json
 from assay.core.cautions import Caution
 from assay.database.address import configured_store, is_postgres
 from assay.evaluate.metrics import Measure, parse
@@ -100,24 +100,6 @@ def timeout(help: str = "Seconds per query.") -> Decorator:
     return click.option("--timeout", type=kind, default=60.0, show_default=True, help=help)
 
 
-max_time = click.option(
-    "--max-time",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Stop the whole run after this time; what was answered is stored. Default: no limit.",
-)
-
-
-index_first = click.option(
-    "--index", is_flag=True, help="Update the index first (or build it), if the system is assay, search or ask."
-)
-
-
-def time_limits(timeout: float, max_time: float | None) -> tuple[float, dict[str, Any]]:
-    """Return the seconds per query, never more than the run may take, and the plan's limit of the whole run."""
-    return min(timeout, max_time or timeout), {"max_time": max_time or 0.0}
-
-
 def corpus(
     help: str = "A folder with one repository per sub-folder, for golden sets over several repositories.",
 ) -> Decorator:
@@ -203,13 +185,6 @@ def _split(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def figure(value: float | None, signed: bool = False) -> str:
-    """Format a metric, or a dash for None."""
-    if value is None:
-        return "–"
-    return f"{value:+.4f}" if signed else f"{value:.4f}"
-
-
 def echo_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a plain-text table: the first column left-aligned, numeric columns right-aligned."""
     cells = [[one_line(str(cell)) for cell in row] for row in (head, *rows)]
@@ -227,10 +202,12 @@ def _is_numeric(cell: str) -> bool:
     return cell.strip("+-−%.…/–= 0123456789") == ""
 
 
-def shortened(text: str, limit: int) -> str:
-    """Collapse whitespace and truncate to `limit` characters."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+def print_result(form: str, facts: Mapping[str, Any], message: str) -> None:
+    """Print the outcome of a command: its facts as JSON, or a message."""
+    if form == "json":
+        print_json(facts)
+    else:
+        echo(message)
 
 
 def echo_warnings(warnings: Iterable[Caution | Mapping[str, str]]) -> None:

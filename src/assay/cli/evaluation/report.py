@@ -11,7 +11,7 @@ import click
 
 from assay.cli.common import echo, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, parsed, shortened
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, parsed, print_result
 from assay.cli.evaluation.run import print_run
 from assay.errors import AssayError
 from assay.evaluate.compare import (
@@ -20,21 +20,21 @@ from assay.evaluate.compare import (
     compare_runs,
     compare_sets,
     compare_with_baseline,
-    comparison_json,
     config_differences,
-    statistics_json,
 )
+from assay.evaluate.comparison_json import comparison_json, statistics_json
 from assay.evaluate.files import write_output
 from assay.evaluate.gate import find_baseline
 from assay.evaluate.markdown import comparison_report
 from assay.evaluate.matching import matcher
+from assay.evaluate.metrics import figure, signed
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import main_measures, read_baseline, recompute, run_json
 from assay.evaluate.selection import Selection
 from assay.evaluate.verdicts import verdict
 from assay.evaluate.verify import diagnose, diagnosis_json, existence
 from assay.html.report import render
-from assay.text.display import one_line
+from assay.text.display import collapsed, one_line
 from assay.text.suggest import did_you_mean
 
 
@@ -58,10 +58,7 @@ def report_command(run: str, against: str | None, output: Path | None, force: bo
             comparison = comparison_json(compare_runs(store, store.find(against), info, force=force), texts)
     path = output or runs.folder("runs", info.run_id) / "report.html"
     write_output(path, render(summary, comparison))
-    if form == "json":
-        print_json({"run_id": info.run_id, "file": str(path)})
-    else:
-        echo(str(path))
+    print_result(form, {"run_id": info.run_id, "file": str(path)}, str(path))
 
 
 # assay eval show
@@ -259,7 +256,7 @@ def print_comparison(comparison: Comparison, verbose: bool, texts: Mapping[str, 
     for name, pair in comparison.statistics.items():
         row = statistics_json(pair, comparison.adjusted[name])
         rows.append([
-            name, figure(row["a"]), figure(row["b"]), figure(row["delta"], True), f"{figure(row['low'], True)} … {figure(row['high'], True)}",
+            name, figure(row["a"]), figure(row["b"]), signed(row["delta"]), f"{signed(row['low'])} … {signed(row['high'])}",
             figure(row["p_holm"]), figure(row["effect"]), f"{pair.wins}/{pair.losses}/{pair.ties}", figure(row["detectable"]),
             verdict(name, pair, comparison.adjusted[name], comparison.tolerance),
         ])  # fmt: skip
@@ -269,7 +266,7 @@ def print_comparison(comparison: Comparison, verbose: bool, texts: Mapping[str, 
     for kind, numbers in shown.items():
         for number in numbers:
             query = comparison.queries[number]
-            text = shortened(texts.get(query, ""), _QUESTION)
+            text = collapsed(texts.get(query, ""), _QUESTION)
             note = comparison.notes.get(query, "")
             before, after = _outcomes(comparison, number)
             echo(

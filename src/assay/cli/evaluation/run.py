@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from assay.cli.common import cluster_option, echo, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, parsed, progress_bar, shortened
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, parsed, progress_bar
 from assay.config.cluster import choose_cluster
 from assay.core.cautions import Caution
 from assay.core.golden import GoldenSet
@@ -22,7 +22,7 @@ from assay.evaluate import golden as golden_sets
 from assay.evaluate.fan_out import Opening, Workers, open_workers
 from assay.evaluate.markdown import metric_rows, save_run
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics import Measure, parse, require_depth, required_depth
+from assay.evaluate.metrics import Measure, figure, parse, require_depth, required_depth
 from assay.evaluate.run import STOP_AFTER, Outcome, Plan, execute, reopen_system, resume, resume_command
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import list_runs, main_measures, run_json
@@ -30,7 +30,7 @@ from assay.evaluate.selection import Selection
 from assay.evaluate.systems import INDEXED, System, folder_of, open_system
 from assay.evaluate.validity import OK, Sanity
 from assay.evaluate.verdicts import SIGNS, WEAK, WEAK_BELOW
-from assay.text.display import counted, one_line
+from assay.text.display import collapsed, counted, one_line
 
 _TASK = 50  # characters of a query in the table
 _ERROR = 60  # characters of an error in the table
@@ -67,7 +67,12 @@ _UNSTABLE_SHOWN = 5
     help="Count results of one file as one, at the rank of the first: for sets that expect files. Default: no grouping.",
 )
 @options.timeout()
-@options.max_time
+@click.option(
+    "--max-time",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop the whole run after this time; what was answered is stored. Default: no limit.",
+)
 @options.count(
     "--stop-after",
     default=STOP_AFTER,
@@ -76,7 +81,9 @@ _UNSTABLE_SHOWN = 5
 )
 @click.option("--answers", is_flag=True, help="Request generated answers, too.")
 @options.corpus()
-@options.index_first
+@click.option(
+    "--index", is_flag=True, help="Update the index first (or build it), if the system is assay, search or ask."
+)
 @options.selection()
 @click.option("--label", default="", metavar="NAME", help="A name for the run.")
 @click.option(
@@ -125,8 +132,8 @@ def run_command(
     are no measurement: no results, ids unknown to the set, nothing to judge.
     """
     chosen_measures = parsed(measures)
-    timeout, limits = options.time_limits(timeout, max_time)
-    limits["stop_after"] = stop_after
+    timeout = min(timeout, max_time or timeout)
+    limits: dict[str, Any] = {"max_time": max_time or 0.0, "stop_after": stop_after}
     chosen_cluster = choose_cluster(cluster)
     if resumed and golden_path:
         raise AssayError("--resume uses the golden set of its run: leave out --golden, or leave out --resume")
@@ -232,12 +239,12 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
     rows = [
         [
             SIGNS[query["verdict"]],
-            shortened(query["text"], _TASK),
+            collapsed(query["text"], _TASK),
             *(figure(query["metrics"].get(name)) for name in names),
             query["first_rank"] or "–",
             _remark(query),
             query["tier"],
-            *([shortened(query["error"], _ERROR)] if errors else []),
+            *([collapsed(query["error"], _ERROR)] if errors else []),
         ]
         for query in run["queries"]
     ]
@@ -300,9 +307,9 @@ def _print_weak(run: dict[str, Any]) -> None:
         f"\n{counted(len(weak), 'weak query', 'weak queries')} (RR@{run['k']} < {WEAK_BELOW:g}, failed, or wrongly answered):"
     )
     for query in weak[:_WEAK_SHOWN]:
-        echo(f"  {query['id']}: {shortened(query['text'], 90)}")
-        echo(f"    expected:  {shortened(', '.join(query['expected']), 110) or 'a refusal'}")
-        echo(f"    retrieved: {shortened(query['error'] or ', '.join(query['retrieved']) or 'nothing', 110)}")
+        echo(f"  {query['id']}: {collapsed(query['text'], 90)}")
+        echo(f"    expected:  {collapsed(', '.join(query['expected']), 110) or 'a refusal'}")
+        echo(f"    retrieved: {collapsed(query['error'] or ', '.join(query['retrieved']) or 'nothing', 110)}")
     if len(weak) > _WEAK_SHOWN:
         echo(f"  … and {len(weak) - _WEAK_SHOWN} more in FINDINGS.md")
 
@@ -326,7 +333,7 @@ def list_command(system: str | None, golden: str | None, limit: int, runs: Runs,
     rows = [
         [run["run_id"], "invalid" if run["status"] == "complete" and not run["measurement"] else run["status"],
          *(figure(run["metrics"].get(f"{name}@{run['k']}")) for name in ("P", "R", "RR", "nDCG")), run["queries"],
-         run["label"], shortened(run["system"], 40), shortened(run["golden"], 40)]
+         run["label"], collapsed(run["system"], 40), collapsed(run["golden"], 40)]
         for run in selected
     ]  # fmt: skip
     echo_table(["run", "status", "P@k", "R@k", "RR@k", "nDCG@k", "N", "label", "system", "golden"], rows)

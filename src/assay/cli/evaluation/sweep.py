@@ -11,11 +11,12 @@ import click
 
 from assay.cli.common import Part, cluster_option, echo, echo_styled, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, progress_bar
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, progress_bar
 from assay.config.cluster import choose_cluster
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.matching import matcher_for
+from assay.evaluate.metrics import figure
 from assay.evaluate.run import Plan
 from assay.evaluate.sweep import Sweep, run, save
 from assay.evaluate.sweep.execution import configured

@@ -10,7 +10,7 @@ import click
 
 from assay.cli.common import cluster_option, echo, echo_lines, find_root, format_option, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, progress_bar
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, progress_bar
 from assay.config.cluster import choose_cluster
 from assay.config.configuration import NAME, Configuration, load
 from assay.config.toml import table_text, with_table
@@ -18,7 +18,7 @@ from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.files import write_text
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics import Measure, parse
+from assay.evaluate.metrics import Measure, figure, parse, signed
 from assay.evaluate.tune import TuningTask, report, tune
 from assay.evaluate.tune.search import GAIN, NO_GAIN, TOO_FEW
 from assay.html.elements import probability
@@ -54,8 +54,8 @@ def print_tuning(tuning_report: dict[str, Any], profile: str, file: str) -> None
 def _print_held_out(tuning_report: dict[str, Any]) -> None:
     pair, in_sample = tuning_report["held_out"], tuning_report["in_sample"]
     echo(
-        f"Held-out queries: {figure(pair['base'])} → {figure(pair['tuned'])}  ({figure(pair['delta'], signed=True)}, "
-        f"95 % {figure(pair['low'], signed=True)} … {figure(pair['high'], signed=True)}, p {probability(pair['p_corrected'])}; "
+        f"Held-out queries: {figure(pair['base'])} → {figure(pair['tuned'])}  ({signed(pair['delta'])}, "
+        f"95 % {signed(pair['low'])} … {signed(pair['high'])}, p {probability(pair['p_corrected'])}; "
         f"{pair['wins']} better, {pair['losses']} worse, {pair['ties']} equal)"
     )
     echo(f"Training queries (optimistic): {figure(in_sample['base'])} → {figure(in_sample['tuned'])}")
@@ -77,7 +77,7 @@ def _print_changes(tuning_report: dict[str, Any]) -> None:
             change["name"],
             f"{change['from']:g}",
             f"{change['to']:g}",
-            figure(change["brings"], signed=True),
+            signed(change["brings"]),
             f"{change['same_direction']}/{folds}",
         ]
         for change in tuning_report["changes"]

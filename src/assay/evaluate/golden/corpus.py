@@ -29,7 +29,9 @@ def with_corpus(rendered: Rendered, queries: Sequence[GoldenQuery], root: Path) 
     if not root.is_dir():
         raise AssayError(f"{root}: no such folder; --root is the folder of the documents")
     documents, size, absent = dict[str, str](), 0, list[str]()
-    for name, expected in _expected_documents(queries).items():
+    names = {expected.name for query in as_documents(queries)[0] for expected in query.at("doc")}
+    documented = {expected.name: expected for query in queries for expected in query.expected if expected.name in names}
+    for name, expected in documented.items():
         text = _text_of(expected, root)
         if text:
             documents[name] = text
@@ -50,12 +52,6 @@ def with_corpus(rendered: Rendered, queries: Sequence[GoldenQuery], root: Path) 
     files = {CORPUS: "".join(line + "\n" for line in lines), **rendered.files}
     lost = [f"{len(absent)} expected documents have no text below {root}: {', '.join(absent[:5])}"] if absent else []
     return Rendered(files, rendered.lost + lost)
-
-
-def _expected_documents(queries: Sequence[GoldenQuery]) -> dict[str, Expected]:
-    """Return the documents of the qrels by id, each with the expectation it was made from."""
-    names = {expected.name for query in as_documents(queries)[0] for expected in query.at("doc")}
-    return {e.name: e for query in queries for e in query.expected if e.name in names}
 
 
 def _text_of(expected: Expected, root: Path) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.errors import AssayError
-from assay.evaluate.files import repository_file, write_text
+from assay.evaluate.files import repository_file, write_text, writing
 from assay.evaluate.golden.corpus import with_corpus
 from assay.evaluate.golden.format import Format, InvalidGolden, Problems, Rendered, read_text, without_gz
 from assay.evaluate.golden.imports import HUGGINGFACE, IR_DATASETS, LANGSMITH, PROMPTFOO, RAGAS, TABLE
@@ -333,8 +333,7 @@ def _write_files(rendered: Rendered, path: Path) -> None:
     try:
         for name, text in rendered.files.items():
             write_text(staging / name, text)
-        staging.rename(path)
-    except OSError as error:
-        raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
+        with writing(path, "; give another path"):
+            staging.rename(path)
     finally:
         shutil.rmtree(staging, ignore_errors=True)

@@ -46,7 +46,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
         return _json_rows(path)
     if name.endswith(".parquet"):
         return _parquet_rows(path)
-    return _line_rows(path)
+    return ((number, _plain_mapping(nodes.parse_json(line, number), path)) for number, line in read_lines(path))
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, Row]]:
@@ -57,11 +57,6 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Row]]:
             yield reader.line_num, dict(row)
     except csv.Error as error:
         raise Unreadable(reader.line_num, f"broken CSV: {error}", path) from None
-
-
-def _line_rows(path: Path) -> Iterator[tuple[int, Row]]:
-    for number, line in read_lines(path):
-        yield number, _plain_mapping(nodes.parse_json(line, number), path)
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Row]]:
@@ -159,10 +154,6 @@ TABLE = Format("table", "CSV or JSON rows with a `query` or `question` column", 
 # ragas
 
 
-def _is_ragas(path: Path) -> bool:
-    return "user_input" in _first_columns(path)
-
-
 def _render_ragas(queries: Sequence[GoldenQuery]) -> Rendered:
     """Render JSON lines for `EvaluationDataset.from_jsonl`; document and chunk ids are `reference_context_ids`."""
     writable, lost = fit(queries, ("chunk", "doc", "file", "symbol", "answer", "must_contain"))
@@ -181,7 +172,12 @@ def _render_ragas(queries: Sequence[GoldenQuery]) -> Rendered:
 
 
 RAGAS = Format(
-    "ragas", "ragas test set: `user_input`, `reference_contexts`", _is_ragas, _read_rows, _render_ragas, suffix=".jsonl"
+    "ragas",
+    "ragas test set: `user_input`, `reference_contexts`",
+    lambda path: "user_input" in _first_columns(path),
+    _read_rows,
+    _render_ragas,
+    suffix=".jsonl",
 )
 
 
@@ -205,9 +201,7 @@ def _flatten_example(row: Row) -> Row:
         if isinstance(value, str) and value.lstrip().startswith("{"):
             value = plain(nodes.parse_json(value, 1))
         if isinstance(value, Mapping):
-            flat = (
-                {**value, **flat} if part != "metadata" else {**{k: v for k, v in value.items() if role_of(k)}, **flat}
-            )
+            flat = {name: item for name, item in value.items() if part != "metadata" or role_of(name)} | flat
         elif value:
             flat.setdefault("input" if part == "inputs" else "output", value)
     return flat
@@ -231,10 +225,6 @@ _CONTAINS = ("contains", "icontains", "contains-all", "icontains-all")
 _CONTAINS_NOT = tuple(f"not-{kind}" for kind in _CONTAINS)
 _FILE = "file://"  # a variable that promptfoo reads from a file: the document that should be retrieved
 _REFERENCE = ("context-recall", "factuality", "similar", "equals", "answer-relevance")
-
-
-def _is_promptfoo(path: Path) -> bool:
-    return path.is_file() and without_gz(path).endswith(_YAML) and bool(_TESTS.search(read_text(path)))
 
 
 def _read_promptfoo(path: Path, problems: Problems) -> list[GoldenQuery]:
@@ -273,7 +263,12 @@ def _promptfoo_row(test: Node, path: Path) -> Row:
     return row | {"must_contain": phrases, "forbidden": forbidden}
 
 
-PROMPTFOO = Format("promptfoo", "promptfoo `tests:` with `vars` and `assert`", _is_promptfoo, _read_promptfoo)
+PROMPTFOO = Format(
+    "promptfoo",
+    "promptfoo `tests:` with `vars` and `assert`",
+    lambda path: path.is_file() and without_gz(path).endswith(_YAML) and bool(_TESTS.search(read_text(path))),
+    _read_promptfoo,
+)
 
 
 # Hugging Face dataset folders
@@ -339,10 +334,6 @@ HUGGINGFACE = Format(
 IR_PREFIX = "ir_datasets:"
 
 
-def _is_ir_dataset(path: Path) -> bool:
-    return str(path).startswith(IR_PREFIX)
-
-
 def _read_ir_dataset(path: Path, problems: Problems) -> list[GoldenQuery]:
     name = str(path).removeprefix(IR_PREFIX)
     try:
@@ -369,5 +360,8 @@ def _read_ir_dataset(path: Path, problems: Problems) -> list[GoldenQuery]:
 
 
 IR_DATASETS = Format(
-    "ir_datasets", "`ir_datasets:NAME`, with the package ir_datasets", _is_ir_dataset, _read_ir_dataset
+    "ir_datasets",
+    "`ir_datasets:NAME`, with the package ir_datasets",
+    lambda path: str(path).startswith(IR_PREFIX),
+    _read_ir_dataset,
 )

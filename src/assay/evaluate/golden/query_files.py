@@ -24,24 +24,11 @@ from assay.evaluate.golden.records import Schema, read_query, record, unknown_fi
 
 TIERS = ("easy", "medium", "hard", "exact", "concept", "multi_hop")
 
-FIXTURES_SCHEMA = Schema(
-    {
-        "id": "id",
-        "repo": "repository",
-        "task": "text",
-        "description": "text",
-        "difficulty": "tier",
-        "tier": "tier",
-        "category": "category",
-        "source": "category",  # origin of a task: the category in the cross-repository set
-        "tags": "tags",
-        "refuse": "refuse",
-        "ground_truth": "symbol",
-        "expected_files": "file",
-        "notes": "notes",
-        "commit": "commit",
-    }
-)
+# `source` is the origin of a task: the category in the cross-repository set
+FIXTURES_SCHEMA = Schema.of("""
+    id repo=repository task=text description=text difficulty=tier tier category source=category tags refuse
+    ground_truth=symbol expected_files=file notes commit
+""")
 _SUFFIXES = (".yaml", ".yml")
 _IS_FIXTURE = re.compile(r"""^["']?(task|ground_truth)["']?\s*:""", re.MULTILINE)
 _SAFE_NAME = re.compile(r"\w[\w.-]{0,59}")  # valid as a file or folder name on any system
@@ -172,52 +159,27 @@ FIXTURES = Format(
 
 
 # Both YAML formats share these fields; they differ in purpose and in how they mark a query to refuse.
-FIELDS = {
-    "id": "id",
-    "query": "text",
-    "category": "category",
-    "difficulty": "tier",
-    "tier": "tier",
-    "expected_doc_ids": "doc",
-    "expected_chunk_ids": "chunk",
-    "expected_spans": "span",
-    "expected_files": "file",
-    "expected_symbols": "symbol",
-    "refuse": "refuse",
-    "must_contain": "must_contain",
-    "forbidden": "forbidden",
-    "expected_answer": "answer",
-    "tags": "tags",
-    "notes": "notes",
-    "repository": "repository",
-    "commit": "commit",
-}
+_FIELDS = """
+    id query=text category difficulty=tier tier expected_doc_ids=doc expected_chunk_ids=chunk expected_spans=span
+    expected_files=file expected_symbols=symbol refuse must_contain forbidden expected_answer=answer tags notes
+    repository commit
+"""
+GOLDEN_SCHEMA, QUERIES_SCHEMA = Schema.of(_FIELDS, negative="doc"), Schema.of(_FIELDS)
 _TOP_LEVEL = ("queries", "version", "description")  # allowed top-level keys
 _QUERY_LIST = re.compile(r"""^\{?[ \t]*["']?queries["']?[ \t]*:""", re.MULTILINE)
-_PASSAGE_FIELDS = (
-    "expected_doc_ids",
-    "expected_chunk_ids",
-    "expected_spans",
-    "must_contain",
-    "forbidden",
-    "expected_answer",
+_HAS_PASSAGE_FIELD = re.compile(
+    r"""\b(expected_doc_ids|expected_chunk_ids|expected_spans|must_contain|forbidden|expected_answer)["']?\s*:"""
 )
-_HAS_PASSAGE_FIELD = re.compile(rf"""\b({"|".join(_PASSAGE_FIELDS)})["']?\s*:""")
 _HEADER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)+")
 _FIRST_ENTRY = re.compile(r"^queries\s*:[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*( *)- ", re.MULTILINE)
 
 
-def is_query_list(path: Path, of_passages: bool) -> bool:
+def _is_query_list(path: Path, of_passages: bool) -> bool:
     """Return True for a YAML file with a `queries:` list that uses (or does not use) passage fields."""
     if not (path.is_file() and without_gz(path).endswith((".yaml", ".yml"))):
         return False
     text = read_text(path)
     return bool(_QUERY_LIST.search(text)) and bool(_HAS_PASSAGE_FIELD.search(text)) == of_passages
-
-
-def read(schema: Schema, path: Path, problems: Problems) -> list[GoldenQuery]:
-    """Parse the queries of a file."""
-    return _parse_queries(schema, read_text(path), path, problems)
 
 
 def _parse_queries(schema: Schema, text: str, path: Path, problems: Problems) -> list[GoldenQuery]:
@@ -237,13 +199,13 @@ def _parse_queries(schema: Schema, text: str, path: Path, problems: Problems) ->
     return [query for item in listed.items if (query := read_query(schema, item, path, problems))]
 
 
-def render(schema: Schema, header: str, queries: Sequence[GoldenQuery]) -> Rendered:
+def _render_list(schema: Schema, header: str, queries: Sequence[GoldenQuery]) -> Rendered:
     """Render a header comment and the queries in order."""
     writable, lost = fit(queries, schema.roles)
     return Rendered({"": f"{header}queries:\n" + "\n".join(_entry(schema, query, "  ") for query in writable)}, lost)
 
 
-def extend(schema: Schema, header: str, query: GoldenQuery, path: Path) -> Rendered:
+def _extend_list(schema: Schema, header: str, query: GoldenQuery, path: Path) -> Rendered:
     """Return the file's text with one query added, and what the format drops.
 
     Appends an entry below the old text where the result parses as expected; otherwise rewrites the list below the
@@ -258,8 +220,8 @@ def extend(schema: Schema, header: str, query: GoldenQuery, path: Path) -> Rende
         appended = text.rstrip() + "\n\n" + "".join(_entry(schema, addition, first[1]) for addition in additions)
         if _parses_to(schema, appended, path, [*before, *additions]):
             return Rendered({"": appended}, lost)
-    rewritten = render(schema, (own_header[0] if own_header else header) + _other_fields(text), [*before, *additions])
-    return Rendered(rewritten.files, lost)
+    head = (own_header[0] if own_header else header) + _other_fields(text)
+    return Rendered(_render_list(schema, head, [*before, *additions]).files, lost)
 
 
 def _other_fields(text: str) -> str:
@@ -288,17 +250,17 @@ def _yaml_format(name: str, description: str, schema: Schema, header: str, of_pa
     return Format(
         name,
         description,
-        partial(is_query_list, of_passages=of_passages),
-        partial(read, schema),
-        partial(render, schema, header),
-        partial(extend, schema, header),
+        partial(_is_query_list, of_passages=of_passages),
+        lambda path, problems: _parse_queries(schema, read_text(path), path, problems),
+        partial(_render_list, schema, header),
+        partial(_extend_list, schema, header),
     )
 
 
 GOLDEN = _yaml_format(
     "golden",
     "YAML list `queries:` with expected_chunk_ids, expected_doc_ids, must_contain, forbidden",
-    Schema(FIELDS, negative="doc"),
+    GOLDEN_SCHEMA,
     """\
 # Golden queries. An entry of expected_doc_ids or expected_chunk_ids is an id, or a mapping {id: …, grade: …}.
 # `expected_doc_ids: []` means: nothing in the corpus answers this query, the right answer is a refusal.
@@ -308,7 +270,7 @@ GOLDEN = _yaml_format(
 QUERIES = _yaml_format(
     "queries",
     "YAML list `queries:` with category, expected_files, expected_symbols",
-    Schema(FIELDS),
+    QUERIES_SCHEMA,
     "# Golden queries: what is asked, and the files and symbols it should bring.\n",
     of_passages=False,
 )
@@ -317,38 +279,12 @@ QUERIES = _yaml_format(
 # pairs: one JSON object per line
 
 MOST_QUERIES = 200_000  # parsed in 10 s with 200 MB; running that many queries takes hours
-PAIRS_SCHEMA = Schema(
-    {
-        "id": "id",
-        "question": "text",
-        "query": "text",
-        "expected_chunks": "chunk",
-        "expected_docs": "doc",
-        "expected_files": "file",
-        "expected_symbols": "symbol",
-        "expected_spans": "span",
-        "refuse": "refuse",
-        "expected_answer": "answer",
-        "must_contain": "must_contain",
-        "forbidden": "forbidden",
-        "difficulty": "tier",
-        "tier": "tier",
-        "category": "category",
-        "tags": "tags",
-        "notes": "notes",
-        "repository": "repository",
-        "commit": "commit",
-    },
-    negative="chunk",
-)
-
-
-def _is_pairs(path: Path) -> bool:
-    return path.is_file() and without_gz(path).endswith((".jsonl", ".ndjson"))
-
-
-def _read_pairs(path: Path, problems: Problems) -> list[GoldenQuery]:
-    return read_pairs(read_lines(path), path, problems)
+_PAIRS_FIELDS = """
+    id question=text query=text expected_chunks=chunk expected_docs=doc expected_files=file expected_symbols=symbol
+    expected_spans=span refuse expected_answer=answer must_contain forbidden difficulty=tier tier category tags notes
+    repository commit
+"""
+PAIRS_SCHEMA = Schema.of(_PAIRS_FIELDS, negative="chunk")
 
 
 def read_pairs(lines: Iterable[tuple[int, str]], path: Path, problems: Problems) -> list[GoldenQuery]:
@@ -382,5 +318,10 @@ def _extend_pairs(query: GoldenQuery, path: Path) -> Rendered:
 
 
 PAIRS = Format(
-    "pairs", "JSON lines with `question` and `expected_chunks`", _is_pairs, _read_pairs, _render_pairs, _extend_pairs
+    "pairs",
+    "JSON lines with `question` and `expected_chunks`",
+    lambda path: path.is_file() and without_gz(path).endswith((".jsonl", ".ndjson")),
+    lambda path, problems: read_pairs(read_lines(path), path, problems),
+    _render_pairs,
+    _extend_pairs,
 )

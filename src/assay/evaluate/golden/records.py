@@ -33,6 +33,12 @@ class Schema:
     fields: dict[str, str]
     negative: str = ""
 
+    @classmethod
+    def of(cls, fields: str, negative: str = "") -> Schema:
+        """Return the schema of a list of fields: `name` for one named like its role, else `name=role`."""
+        pairs = (field.partition("=") for field in fields.split())
+        return cls({name: role or name for name, _, role in pairs}, negative)
+
     def names(self, role: str) -> tuple[str, ...]:
         return tuple(name for name, field_role in self.fields.items() if field_role == role)
 
@@ -72,7 +78,9 @@ def read_query(schema: Schema, node: Node, path: Path, problems: Problems, defau
         if not values.get(role) and not any(name in node.values for name in schema.names(role)):
             reporter.error(node.line, f"needs {_join_names(schema.names(role))}")
     expected = tuple(expectation for level in LEVELS for expectation in values.pop(level, ()))
-    refuse = values.pop("refuse", not expected and _is_empty_list(node, schema.names(schema.negative)))
+    negatives = map(node.values.get, schema.names(schema.negative))
+    has_empty_list = any(isinstance(value, Items) and not value.items for value in negatives)
+    refuse = values.pop("refuse", not expected and has_empty_list)
     query = GoldenQuery(**{"text": "", **values}, expected=expected, refuse=refuse, where=f"{path}:{node.line}")
     if len(problems.errors) == errors_before:
         _check_expectations(schema, query, node.line, reporter)
@@ -91,7 +99,8 @@ def _read_fields(schema: Schema, node: Fields, reporter: _Reporter) -> dict[str,
             reporter.error(node.lines[name], f"`{field_by_role[role]}` and `{name}` are the same field; keep one")
         else:
             field_by_role[role] = name
-            if not _is_null(value) or role in ("id", "text"):
+            is_null = isinstance(value, Scalar) and value.kind == "nothing"
+            if not is_null or role in ("id", "text"):
                 values[role] = _READERS[role](value, reporter.for_field(name))
     return values
 
@@ -114,14 +123,6 @@ def unknown_field(name: str, fields: Iterable[str]) -> str:
 
 def _join_names(names: Iterable[str]) -> str:
     return " or ".join(f"`{name}`" for name in names)
-
-
-def _is_null(node: Node) -> bool:
-    return isinstance(node, Scalar) and node.kind == "nothing"
-
-
-def _is_empty_list(node: Fields, names: Iterable[str]) -> bool:
-    return any(isinstance(value, Items) and not value.items for value in map(node.values.get, names))
 
 
 # ── field parsers ──

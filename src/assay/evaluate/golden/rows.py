@@ -92,11 +92,12 @@ def convert_row(
             values.setdefault(role, value)
     text = _text(values.get("text"))
     if not text:
-        problems.error(path, number, f"needs a text under {_or(_NAMES['text'])}")
+        problems.error(path, number, f"needs a text under {' or '.join(f'`{name}`' for name in _NAMES['text'])}")
         return None
     expected = tuple(Expected(name, level) for level in _LEVELS for name in names_in(values.get(level)))
     phrases = (*texts_in(values.get("must_contain")), *map(_probe, texts_in(values.get(CONTEXTS))))
-    answers = _alternatives(values.get(ANSWERS))
+    accepted = values.get(ANSWERS)  # a list of texts, or SQuAD's `{"text": […]}`
+    answers = texts_in(accepted.get("text") if isinstance(accepted, Mapping) else accepted)
     refuse = str(values.get("refuse", "")).lower() in _TRUE or (ANSWERS in values and not answers)
     query = GoldenQuery(
         id=_text(values.get("id")) or str(number),
@@ -158,11 +159,6 @@ def _written_list(text: str) -> list[Any] | None:
     return None
 
 
-def _alternatives(value: object) -> list[str]:
-    """Return accepted answers: a list of texts, or SQuAD's `{"text": […]}`."""
-    return texts_in(value.get("text") if isinstance(value, Mapping) else value)
-
-
 def _probe(context: str) -> str:
     """Return the beginning of a reference context, to be looked for in the returned texts."""
     text = _SPACES.sub(" ", _HOP.sub("", context)).strip()
@@ -171,7 +167,3 @@ def _probe(context: str) -> str:
 
 def _text(value: object) -> str:
     return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
-
-
-def _or(names: Iterable[str]) -> str:
-    return " or ".join(f"`{name}`" for name in names)

@@ -9,7 +9,7 @@ import html
 import io
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from assay.evaluate.golden.format import (
 )
 from assay.evaluate.golden.nodes import Unreadable
 from assay.evaluate.golden.records import MAX_GRADE
+from assay.text.display import collapsed
 
 MOST_ROWS = 2_000_000  # per file: four times the largest public set; a row takes about 250 bytes
 _INTEGER = re.compile(r"[-+]?[0-9]{1,9}")
@@ -108,7 +109,8 @@ def join(topics: Iterable[Topic], path: Path, judgements: Judgements, problems: 
     total = sum(map(len, judgements.grades.values()))
     foreign = sum(len(judgements.grades[query]) for query in unmatched)
     belong = f"{foreign} of {total} judgements belong to no query of {path.name}"
-    if foreign * 2 > total and not problems.errors and _fits_swapped(judgements, line_by_id, total):
+    swapped = sum(document in line_by_id for documents in judgements.grades.values() for document in documents)
+    if foreign * 2 > total and not problems.errors and swapped >= 0.9 * total:
         message = f"{belong}, but their documents have ids of its queries: columns swapped? The query comes first"
         problems.error(judgements.path, 0, message)
     elif not queries and not problems.errors and line_by_id and unmatched:
@@ -131,12 +133,6 @@ def join(topics: Iterable[Topic], path: Path, judgements: Judgements, problems: 
             f"{path}: {len(line_by_id) - len(queries)} queries without judgements in {judgements.path.name} are left out"
         )
     return queries
-
-
-def _fits_swapped(judgements: Judgements, queries: Collection[str], total: int) -> bool:
-    """Return whether nearly all judgements belong to a query if query and document change places."""
-    swapped = sum(document in queries for documents in judgements.grades.values() for document in documents)
-    return swapped >= 0.9 * total
 
 
 def _document_rows(
@@ -271,7 +267,6 @@ _NUMBER_ATTRIBUTE = re.compile(r"""\bnumber\s*=\s*["']?([^"'\s>]+)""", re.IGNORE
 _TOPIC_FIELD = re.compile(r"<(num|title|query|desc|description)\b[^>]{0,200}>([^<]*)", re.IGNORECASE)
 _FIELD_LABEL = re.compile(r"(?<!\s)\s*(Number|Topic|Description)\s*:\s*", re.IGNORECASE)
 _SMART_RECORD = re.compile(r"^\.I\b", re.MULTILINE)
-_SPACES = re.compile(r"\s+")
 
 
 def is_sgml(head: str) -> bool:
@@ -294,10 +289,6 @@ def topics(text: str) -> Iterator[Topic]:
     return next(read for is_kind, read in _KINDS if is_kind(head))(text)
 
 
-def is_topics(head: str) -> bool:
-    return any(is_kind(head) for is_kind, _ in _KINDS)
-
-
 def _read_sgml(text: str) -> Iterator[Topic]:
     """Parse `<top> <num> Number: 301 <title> … <desc> …`; the query is the title, else the description."""
     position, lines, closing = 0, _LineCounter(text), dict(_CLOSING)  # a kind without further closing tags is removed
@@ -310,7 +301,7 @@ def _read_sgml(text: str) -> Iterator[Topic]:
             continue
         position, line = end_tag.end(), lines.at(opening.start())
         parts = {
-            tag.lower()[:4]: _clean_field(value)
+            tag.lower()[:4]: collapsed(html.unescape(_FIELD_LABEL.sub("", value, count=1)))
             for tag, value in _TOPIC_FIELD.findall(text[opening.end() : end_tag.start()])
         }
         number = _NUMBER_ATTRIBUTE.search(opening[2])
@@ -320,10 +311,6 @@ def _read_sgml(text: str) -> Iterator[Topic]:
         description = parts.get("desc", "")
         title = parts.get("titl") or parts.get("quer") or description
         yield Topic(topic_id, title, line, notes=description if description != title else "")
-
-
-def _clean_field(value: str) -> str:
-    return _SPACES.sub(" ", html.unescape(_FIELD_LABEL.sub("", value, count=1))).strip()
 
 
 def _read_tabbed(text: str) -> Iterator[Topic]:
@@ -341,7 +328,7 @@ def _read_smart(text: str) -> Iterator[Topic]:
     starts = [match.start() for match in _SMART_RECORD.finditer(text)]
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(text)], strict=True), 1):
         _, _, query = text[start:end].partition("\n.W")
-        yield Topic(str(number), _SPACES.sub(" ", query).strip(), lines.at(start))
+        yield Topic(str(number), collapsed(query), lines.at(start))
 
 
 class _LineCounter:
@@ -385,17 +372,14 @@ def _visible_files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
 
 
-def _is_trec(path: Path) -> bool:
-    return any(map(_is_qrels, _visible_files(path))) if path.is_dir() else _is_qrels(path)
-
-
 def _read_trec(path: Path, problems: Problems) -> list[GoldenQuery]:
     qrels = (
         _require_single("qrels file", [file for file in _visible_files(path) if _is_qrels(file)])
         if path.is_dir()
         else path
     )
-    candidates = [file for file in _visible_files(qrels.parent) if file != qrels and is_topics(read_head(file))]
+    others = {file: read_head(file) for file in _visible_files(qrels.parent) if file != qrels}
+    candidates = [file for file, head in others.items() if any(is_kind(head) for is_kind, _ in _KINDS)]
     topics_file = _require_single(
         "topics file", [file for file in candidates if _TOPICS_BY_NAME.search(file.name)] or candidates
     )
@@ -431,7 +415,7 @@ def _render_trec(queries: Sequence[GoldenQuery]) -> Rendered:
     writable, rows, lost = _document_rows(
         queries, lambda name: name.split() == [name] and not name.startswith("#"), problem
     )
-    texts = {query.id: " ".join(query.text.split()) for query in writable}
+    texts = {query.id: collapsed(query.text) for query in writable}
     if changed := sum(texts[query.id] != query.text for query in writable):
         lost.append(f"{changed} of {len(queries)} queries: line breaks and repeated spaces of the text not kept")
     files = {
@@ -444,7 +428,7 @@ def _render_trec(queries: Sequence[GoldenQuery]) -> Rendered:
 TREC = Format(
     "trec",
     "folder with topics and a qrels file (or the path of the qrels file)",
-    _is_trec,
+    lambda path: any(map(_is_qrels, _visible_files(path))) if path.is_dir() else _is_qrels(path),
     _read_trec,
     _render_trec,
     folder=True,

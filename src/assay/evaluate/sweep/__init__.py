@@ -24,7 +24,7 @@ import numpy as np
 from assay.core.cautions import Caution, as_json, from_json
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.progress import Progress
-from assay.evaluate.compare import statistics_json
+from assay.evaluate.comparison_json import statistics_json
 from assay.evaluate.files import write_text
 from assay.evaluate.metrics import mean, rounded
 from assay.evaluate.run import Plan
@@ -150,7 +150,8 @@ def difficulty(
     measured: Sequence[Measured], queries: Sequence[GoldenQuery], difficulties: Sequence[Difficulty]
 ) -> dict[str, Any]:
     """Return predicted difficulties and their correlation with measured quality."""
-    quality_by_query = mean_quality(measured)
+    # NaN where a query cannot be judged
+    quality_by_query = np.asarray(np.mean([entry.quality for entry in measured], axis=0), dtype=np.float64)
     features = {name: np.array([getattr(entry, name) for entry in difficulties]) for name in _FEATURES}
     correlations = {name: correlation(values, quality_by_query) for name, values in features.items()}
     quality = f"avg_ndcg_at_{measured[0].info.k}"
@@ -172,11 +173,6 @@ def difficulty(
             for query, entry, value in zip(queries, difficulties, quality_by_query.tolist(), strict=True)
         },
     }
-
-
-def mean_quality(measured: Sequence[Measured]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the mean quality of each query over the configurations; NaN where it cannot be judged."""
-    return np.asarray(np.mean([entry.quality for entry in measured], axis=0), dtype=np.float64)
 
 
 def cautions(measured: Sequence[Measured], golden: GoldenSet) -> list[Caution]:

@@ -18,6 +18,7 @@ from typing import Any
 from assay.config import trust
 from assay.core.golden import Response
 from assay.errors import AssayError
+from assay.text.display import clipped
 from assay.text.suggest import did_you_mean
 
 OUTPUT_LIMIT = 64 << 20  # bytes of one response; a retriever that prints more is broken
@@ -128,8 +129,7 @@ def finished(response: Response, k: int, seconds: float) -> Response:
 def one_line(text: str, last: bool = False) -> str:
     """Return the first (or last) non-empty line of a message, truncated."""
     lines = [line for line in map(str.strip, text.splitlines()) if line]
-    line = (lines[-1] if last else lines[0]) if lines else ""
-    return line if len(line) <= _LINE else line[: _LINE - 1] + "…"
+    return clipped((lines[-1] if last else lines[0]) if lines else "", _LINE)
 
 
 __all__ = ["KINDS", "System", "SystemDied", "SystemFailed", "is_external", "open_system"]

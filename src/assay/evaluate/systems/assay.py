@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from assay import __version__
 from assay.config.configuration import Configuration, load
@@ -39,8 +39,72 @@ from assay.text.display import counted
 _TRACE = 300  # results per stage kept for `eval diagnose`
 
 
+class OpenedIndex(Protocol):
+    """A repository's index with the profile that ranks it."""
+
+    index: Index
+    profile: Profile
+
+
+Opened = TypeVar("Opened", bound=OpenedIndex)
+
+
+class IndexedSystem(System, Generic[Opened]):
+    """A system that searches the index of the root, or of the query's repository inside the corpus."""
+
+    concurrent = False
+    reads_folder = True
+
+    def __init__(self, name: str, root: Path, corpus: Path | None) -> None:
+        super().__init__(name)
+        self._root, self._corpus = root, corpus
+        self._open: dict[str, Opened] = {}
+
+    def open_folder(self, folder: Path) -> Opened:
+        """Open the index of a repository's folder."""
+        raise NotImplementedError
+
+    def opened(self, repository: str) -> Opened:
+        """Return a repository's index, opened once. Raises SystemDied if there is none."""
+        key = repository if self._corpus is not None else ""
+        if key not in self._open:
+            folder = folder_of(self._root, self._corpus, repository)
+            with index_errors():
+                self._open[key] = self.open_folder(folder)
+        return self._open[key]
+
+    def remembered(self, commits: Collection[str], repository: str = "") -> set[str]:
+        """Return those of the commits that are in the searched history."""
+        history = History.open(self.opened(repository).index)
+        return {history.id(number) for number in range(len(history))} & set(commits)
+
+    def searched_commits(self, commits: Collection[str], repository: str = "") -> set[str]:
+        settings = flatten(settings_of(self.opened(repository).profile))
+        has_weight = any(settings.get(name) for name in HISTORY_SETTINGS)
+        return self.remembered(commits, repository) if has_weight else set()
+
+    def paths(self, opened: Opened) -> Iterable[str]:
+        """Return the paths of what is searched."""
+        return opened.index.files
+
+    def holds(self, path: Path) -> bool:
+        if self._corpus is not None or not path.is_relative_to(self._root.resolve()):
+            return False
+        relative = path.relative_to(self._root.resolve()).as_posix()
+        return any(file == relative or file.startswith(relative + "/") for file in self.paths(self.opened("")))
+
+    def stale(self, repository: str = "") -> str:
+        folder = folder_of(self._root, self._corpus, repository)
+        stale = check_tree(folder, self.opened(repository).index).freshness.stale
+        return f"{counted(len(stale), 'file')} changed" if stale else ""
+
+    def close(self) -> None:
+        for opened in self._open.values():
+            opened.index.close()
+
+
 @dataclass
-class _Opened:
+class _Ranked:
     """A repository's index; the engine is created on first use."""
 
     index: Index
@@ -57,11 +121,8 @@ class _Opened:
         return self.engine.varied(with_settings(self.profile, self.profile.name, nested(changes), "variation"))
 
 
-class Assay(System):
-    """Searches the index of the root, or of the query's repository inside the corpus."""
-
-    concurrent = False
-    reads_folder = True
+class Assay(IndexedSystem[_Ranked]):
+    """Ranks the symbols of an index."""
 
     def __init__(
         self,
@@ -73,9 +134,9 @@ class Assay(System):
     ) -> None:
         self._profile = _profile(configuration, profile)
         is_default = self._profile.name == configuration.context.profile == DEFAULT
-        super().__init__("assay" if is_default else f"assay:{self._profile.name}")  # as `--system` names it
-        self._root, self._corpus, self._index_dir, self._configuration = root, corpus, index_dir, configuration
-        self._open: dict[str, _Opened] = {}
+        name = "assay" if is_default else f"assay:{self._profile.name}"  # as `--system` names it
+        super().__init__(name, root, corpus)
+        self._index_dir, self._configuration = index_dir, configuration
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -98,18 +159,16 @@ class Assay(System):
         """Return the fingerprint of the root, or of every indexed repository of the corpus."""
         if self._corpus is None:
             return self.opened("").fingerprint
-        names = sorted(folder.name for folder in self._corpus.iterdir() if Home.of(folder).current() is not None)
-        return digest(f"{name} {self.opened(name).fingerprint}" for name in names)
+        return digest(f"{name} {self.opened(name).fingerprint}" for name in self._indexed())
 
-    def opened(self, repository: str) -> _Opened:
-        """Open a repository's index, once."""
-        key = repository if self._corpus is not None else ""
-        if key not in self._open:
-            folder = folder_of(self._root, self._corpus, repository)
-            with index_errors():
-                index = Index.open(folder, Home.of(folder, self._index_dir))
-                self._open[key] = _Opened(index, fingerprint(index), self._profile, self._configuration.classes)
-        return self._open[key]
+    def _indexed(self) -> list[str]:
+        """Return the names of the indexed repositories of the corpus."""
+        assert self._corpus is not None
+        return sorted(folder.name for folder in self._corpus.iterdir() if Home.of(folder).current() is not None)
+
+    def open_folder(self, folder: Path) -> _Ranked:
+        index = Index.open(folder, Home.of(folder, self._index_dir))
+        return _Ranked(index, fingerprint(index), self._profile, self._configuration.classes)
 
     def retrieve(
         self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
@@ -151,25 +210,9 @@ class Assay(System):
 
     def state(self) -> str:
         """Return a digest of all an answer depends on: code, profile, classes, indexes, history and documents."""
-        if self._corpus is None:
-            names = [""]
-        else:
-            names = sorted(folder.name for folder in self._corpus.iterdir() if Home.of(folder).current() is not None)
+        names = [""] if self._corpus is None else self._indexed()
         question = (self._profile, self._configuration.classes)
         return digest(key_of(self.opened(name).index, "", question).hex() for name in names)
-
-    def remembered(self, commits: Collection[str], repository: str = "") -> set[str]:
-        """Return those of the commits that are in the searched history."""
-        return indexed_commits(self.opened(repository).index, commits)
-
-    def searched_commits(self, commits: Collection[str], repository: str = "") -> set[str]:
-        return self.remembered(commits, repository) if uses_history(self._profile) else set()
-
-    def holds(self, path: Path) -> bool:
-        return self._corpus is None and holds(self.opened("").index, self._root, path)
-
-    def stale(self, repository: str = "") -> str:
-        return stale_files(folder_of(self._root, self._corpus, repository), self.opened(repository).index)
 
     def items(self, repository: str = "") -> list[Hit]:
         """Return every retrievable symbol, for `eval verify` and `eval diagnose`."""
@@ -179,10 +222,6 @@ class Assay(System):
                 "SELECT s.id, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file"
             )
             return [Hit(identifier, symbol, path, path) for identifier, symbol, path in rows]
-
-    def close(self) -> None:
-        for opened in self._open.values():
-            opened.index.close()
 
 
 @contextlib.contextmanager
@@ -240,32 +279,6 @@ def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Assa
     The configuration of repositories in a corpus is ignored.
     """
     return Assay(root, corpus, argument, configuration=load(root))
-
-
-def indexed_commits(index: Index, commits: Collection[str]) -> set[str]:
-    """Return those of the commits that are in the index's history."""
-    history = History.open(index)
-    return {history.id(number) for number in range(len(history))} & set(commits)
-
-
-def uses_history(profile: Profile) -> bool:
-    """Return True if the messages of commits have a weight in the ranking."""
-    settings = flatten(settings_of(profile))
-    return any(settings.get(name) for name in HISTORY_SETTINGS)
-
-
-def holds(index: Index, root: Path, path: Path) -> bool:
-    """Return True if a file, or anything below a folder, is in the index of a root."""
-    if not path.is_relative_to(root.resolve()):
-        return False
-    relative = path.relative_to(root.resolve()).as_posix()
-    return any(file == relative or file.startswith(relative + "/") for file in index.files)
-
-
-def stale_files(root: Path, index: Index) -> str:
-    """Return how many files changed since they were indexed; empty when none did."""
-    stale = check_tree(root, index).freshness.stale
-    return f"{counted(len(stale), 'file')} changed" if stale else ""
 
 
 def fingerprint(index: Index) -> str:

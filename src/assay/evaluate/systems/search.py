@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,23 +23,8 @@ from assay.config.configuration import AskSettings, SearchSettings, ask_settings
 from assay.core.golden import Answer, Citation, Hit, Response
 from assay.core.progress import Progress
 from assay.errors import AssayError
-from assay.evaluate.systems import (
-    System,
-    SystemDied,
-    SystemFailed,
-    finished,
-    folder_of,
-    parse_settings,
-)
-from assay.evaluate.systems.assay import (
-    digest,
-    fingerprint,
-    holds,
-    index_errors,
-    indexed_commits,
-    stale_files,
-    uses_history,
-)
+from assay.evaluate.systems import SystemDied, SystemFailed, finished, folder_of, parse_settings
+from assay.evaluate.systems.assay import IndexedSystem, digest, fingerprint, index_errors
 from assay.rank.engine import open_engine
 from assay.rank.profile import Profile
 from assay.search.hits import SearchHit
@@ -50,8 +36,8 @@ from assay.text.chunk import parse
 _NOT_DESCRIBED = ("k", "embedder_key_variable", "reranker_key_variable", "model_key_variable")  # no effect on results
 
 
-@dataclass(frozen=True)
-class _Opened:
+@dataclass
+class _Searched:
     """A repository's index and its searcher."""
 
     index: Index
@@ -74,12 +60,10 @@ class StageFacts(NamedTuple):
     model: str  # empty without an embedder
 
 
-class SearchSystem(System):
-    """Searches the root, or the query's repository inside the corpus."""
+class SearchSystem(IndexedSystem[_Searched]):
+    """Searches the documents and the code of an index."""
 
     kind = "search"
-    concurrent = False
-    reads_folder = True
     progress: Progress | None = None  # receives chunking and embedding progress
 
     def __init__(
@@ -89,50 +73,33 @@ class SearchSystem(System):
         settings_by_name = dataclasses.asdict(settings) | (dataclasses.asdict(asking) if asking else {})
         described = {name: value for name, value in settings_by_name.items() if name not in _NOT_DESCRIBED}
         changed = ",".join(f"{name}={value}" for name, value in described.items() if value != defaults[name])
-        super().__init__(f"{self.kind}:{changed}" if changed else self.kind)
+        super().__init__(f"{self.kind}:{changed}" if changed else self.kind, root, corpus)
         self.settings = settings
         self._config = described
-        self._root, self._corpus = root, corpus
-        self._open: dict[str, _Opened] = {}
 
     def index(self) -> None:
         """Chunk and embed the root; repositories of a corpus are prepared by their first query."""
         if self._corpus is None:
             self.opened("")
 
-    def opened(self, repository: str) -> _Opened:
-        """Open a repository's index and searcher, once. Raises SystemDied if a model is unavailable."""
-        key = repository if self._corpus is not None else ""
-        if key not in self._open:
-            folder = folder_of(self._root, self._corpus, repository)
-            home = Home.of(folder)
-            with index_errors():
-                index = Index.open(folder, home)
-                try:
-                    configuration = load(folder)
-                    profile = configuration.profile(None)
-                    engine = open_engine(index, profile, configuration.classes)
-                    searcher = prepare(folder, home, engine, self.settings, self.progress)
-                except SystemFailed:
-                    raise
-                except AssayError as error:  # no such model, a server that does not answer
-                    raise SystemDied(str(error)) from None
-                cold = searcher.vector_index.cold() if searcher.vector_index else None
-                self._open[key] = _Opened(index, dataclasses.replace(searcher, vector_index=cold), profile)
-        return self._open[key]
+    def open_folder(self, folder: Path) -> _Searched:
+        """Open the index of a folder and its searcher. Raises SystemDied if a model is unavailable."""
+        home = Home.of(folder)
+        index = Index.open(folder, home)
+        try:
+            configuration = load(folder)
+            profile = configuration.profile(None)
+            engine = open_engine(index, profile, configuration.classes)
+            searcher = prepare(folder, home, engine, self.settings, self.progress)
+        except SystemFailed:
+            raise
+        except AssayError as error:  # no such model, a server that does not answer
+            raise SystemDied(str(error)) from None
+        cold = searcher.vector_index.cold() if searcher.vector_index else None
+        return _Searched(index, dataclasses.replace(searcher, vector_index=cold), profile)
 
-    def searched_commits(self, commits: Collection[str], repository: str = "") -> set[str]:
-        opened = self.opened(repository)
-        return indexed_commits(opened.index, commits) if uses_history(opened.profile) else set()
-
-    def holds(self, path: Path) -> bool:
-        if self._corpus is not None:
-            return False
-        opened = self.opened("")
-        return holds(opened.index, self._root, path) or holds_passage(opened.searcher, self._root, path)
-
-    def stale(self, repository: str = "") -> str:
-        return stale_files(folder_of(self._root, self._corpus, repository), self.opened(repository).index)
+    def paths(self, opened: _Searched) -> Iterator[str]:
+        return chain(opened.index.files, opened.searcher.search.passages.paths)
 
     def chunks(self, repository: str = "") -> Iterator[tuple[Hit, str]]:
         """Yield every passage in file order, as it would be retrieved, with its text."""
@@ -176,18 +143,6 @@ class SearchSystem(System):
                 raise SystemFailed(str(error)) from None
             seconds = time.perf_counter() - started
         return finished(Response(tuple(hit(passage) for passage in passages)), k, seconds)
-
-    def close(self) -> None:
-        for opened in self._open.values():
-            opened.index.close()
-
-
-def holds_passage(searcher: Searcher, root: Path, path: Path) -> bool:
-    """Return True if a file, or anything below a folder, is among the searched documents of a root."""
-    if not path.is_relative_to(root.resolve()):
-        return False
-    relative = path.relative_to(root.resolve()).as_posix()
-    return any(file == relative or file.startswith(relative + "/") for file in searcher.search.passages.paths)
 
 
 def hit(passage: SearchHit) -> Hit:

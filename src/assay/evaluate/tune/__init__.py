@@ -25,6 +25,7 @@ from assay.core.cautions import Caution, as_json, of_golden
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.progress import Progress
 from assay.errors import AssayError
+from assay.evaluate.files import writing
 from assay.evaluate.judging import Floats, judge
 from assay.evaluate.matching import Matcher
 from assay.evaluate.metrics import Measure, mean, rounded
@@ -55,7 +56,7 @@ from assay.text.display import counted
 _LARGEST = 128_000_000  # bytes; a thousand settings on a thousand queries take a quarter
 _STATES = 3  # newest cache files kept; older ones belong to replaced indexes
 
-Known = dict[str, dict[str, float]]  # setting → query → figure
+Answers = dict[str, dict[str, float]]  # setting → query → figure
 
 
 class FigureCache:
@@ -65,28 +66,23 @@ class FigureCache:
         self._path = folder / f"{state}.jsonl"
         self.known = _read(self._path)
         self.before = sum(len(figures) for figures in self.known.values())
-        try:
+        with writing(self._path):
             folder.mkdir(parents=True, exist_ok=True)
             self._path.touch()
             for old in sorted(folder.glob("*.jsonl"), key=lambda path: -path.stat().st_mtime_ns)[_STATES:]:
                 old.unlink(missing_ok=True)
-        except OSError as error:
-            raise AssayError(f"{self._path}: cannot be written ({error.strerror or error})") from None
 
     def add(self, setting: str, figures: Mapping[str, float]) -> None:
         """Store the figures of some queries under a setting."""
         self.known.setdefault(setting, {}).update(figures)
         line = json.dumps([setting, {query: None if math.isnan(value) else value for query, value in figures.items()}])
-        try:
-            with self._path.open("ab") as file:
-                file.write(f"\n{line}".encode())  # newline first: isolates a line torn by a kill
-        except OSError as error:
-            raise AssayError(f"{self._path}: cannot be written ({error.strerror or error})") from None
+        with writing(self._path), self._path.open("ab") as file:
+            file.write(f"\n{line}".encode())  # newline first: isolates a line torn by a kill
 
 
-def _read(path: Path) -> Known:
+def _read(path: Path) -> Answers:
     """Return the cached figures of a file; damaged lines are skipped."""
-    cached: Known = {}
+    cached: Answers = {}
     try:
         for _, line in read_lines(path, _LARGEST):
             try:
@@ -126,9 +122,6 @@ class TuningTask:
         system = open_system(f"assay:{profile}", root=self.root, corpus=self.corpus)
         assert isinstance(system, Assay)
         return system
-
-
-Answers = dict[str, dict[str, float]]  # setting → query → figure
 
 
 def ask(task: TuningTask, system: Assay, settings: Sequence[Changes], positions: Sequence[int]) -> Answers:

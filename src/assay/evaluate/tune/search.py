@@ -220,7 +220,9 @@ class Verdict:
 
 def judge(base: Floats, tuned: Floats, clusters: Sequence[str] | None = None) -> Verdict:
     """Judge tuned against base figures; each query's tuned figure comes from a search without its fold."""
-    pair = paired(base, tuned, clusters=clusters if enough_clusters(clusters) else None)
+    # five clusters are never enough for a sign test over them to be significant
+    enough = clusters is not None and 2.0 ** (1 - len(set(clusters))) <= ALPHA
+    pair = paired(base, tuned, clusters=clusters if enough else None)
     p = corrected_p(pair.p)
     if pair.delta > 0 and p < ALPHA:
         return Verdict(GAIN, pair, p)
@@ -241,11 +243,6 @@ def corrected_p(p: float, folds: int = FOLDS) -> float:
     normal = NormalDist()
     inflation = math.sqrt(1 + folds / (folds - 1))
     return 2 * normal.cdf(normal.inv_cdf(p / 2) / inflation)
-
-
-def enough_clusters(clusters: Sequence[str] | None) -> bool:
-    """Return True if a sign test over the clusters could be significant; five clusters never are."""
-    return clusters is not None and 2.0 ** (1 - len(set(clusters))) <= ALPHA
 
 
 # Nested cross-validation: no query judges changes it helped to choose

@@ -23,7 +23,6 @@ from assay.html.elements import (
     number_column,
     probability,
     section,
-    shortened,
     signed,
     table,
     warning_list,
@@ -31,7 +30,7 @@ from assay.html.elements import (
 )
 from assay.html.report.data import Comparison, Metrics, Pair, Statistic, metric_names, primary_metric, verdict
 from assay.html.report.plots import Change, Effect, difference_bars, forest, slopes
-from assay.text.display import counted
+from assay.text.display import clipped, counted
 
 _KIND_ORDER = ("Regression", "Loss", "Win", "Draw")  # sort order
 _SIGNIFICANT = 0.05
@@ -223,7 +222,7 @@ def _delta(pair: Pair, primary: str | None) -> float | None:
 
 
 def _query_link(pair: Pair, link: Link) -> Markup:
-    words = shortened(pair.text or pair.query_id, _MOST_TEXT)
+    words = clipped(pair.text or pair.query_id, _MOST_TEXT)
     address = link(pair)
     return element("a" if address else "span", words, href=address, dir="auto", class_="text")
 
@@ -239,6 +238,6 @@ def _pair_columns(pairs: Sequence[Pair], primary: str | None, link: Link) -> lis
         columns.append(Column(f"{primary}, B − A", lambda pair: _difference(primary, _delta(pair, primary)), "number"))
     if any(pair.note for pair in pairs):
         columns.append(
-            Column("Note", lambda pair: element("span", shortened(pair.note, _MOST_TEXT), dir="auto"), "minor")
+            Column("Note", lambda pair: element("span", clipped(pair.note, _MOST_TEXT), dir="auto"), "minor")
         )
     return columns

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from assay.html.elements import Markup, decimal, element, join, shortened, signed
+from assay.html.elements import Markup, decimal, element, join, signed
 from assay.html.plots import (
     CHARACTER,
     WIDTH,
@@ -30,7 +30,7 @@ from assay.html.plots import (
     y_axis,
 )
 from assay.html.report.data import verdict
-from assay.text.display import counted
+from assay.text.display import clipped, counted
 
 _RANK_GROUPS = (1, 2, 3, 4, 6, 11, 31, 101)  # first rank of each group, for lists too long for single ranks
 _MOST_RANKS = 10
@@ -285,7 +285,7 @@ def _effect_row(effect: Effect, x: Scale, y: float) -> Markup:
     return element(
         "g",
         element("title", tooltip),
-        label(shortened(effect.label, 20), 4, y + 4),
+        label(clipped(effect.label, 20), 4, y + 4),
         whisker(x(effect.low), x(effect.high), y),
         dot(x(effect.delta), y, 4.5, "dot"),
         label(signed(effect.delta), WIDTH - 4, y + 4, "end", "label strong"),

@@ -21,12 +21,11 @@ from assay.html.elements import (
     milliseconds,
     number_column,
     section,
-    shortened,
     table,
     whole,
 )
 from assay.html.report.data import Query, Summary, main_metrics, metric_names, primary_metric
-from assay.text.display import counted
+from assay.text.display import clipped, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ def _outcome_bar(judged: Sequence[Judged]) -> Markup:
 
 def _errors(judged: Sequence[Judged]) -> Markup | None:
     """Table of error messages with their number of queries."""
-    counts = Counter(shortened(entry.query.error, _MOST_NAME) for entry in judged if entry.query.error)
+    counts = Counter(clipped(entry.query.error, _MOST_NAME) for entry in judged if entry.query.error)
     if not counts:
         return None
     columns = [
@@ -147,10 +146,8 @@ def _failure(entry: Judged) -> Markup:
         "li",
         _outcome_badge(entry),
         " ",
-        element("a", element("bdi", shortened(query.text or query.id, 240), dir="auto"), href=f"#{entry.anchor}"),
-        element("p", element("b", "error "), element("bdi", shortened(query.error, _MOST_NAME)))
-        if query.error
-        else None,
+        element("a", element("bdi", clipped(query.text or query.id, 240), dir="auto"), href=f"#{entry.anchor}"),
+        element("p", element("b", "error "), element("bdi", clipped(query.error, _MOST_NAME))) if query.error else None,
         element("p", element("b", "expected "), _names(query.expected, 6)) if query.expected else None,
         element("p", element("b", "retrieved "), _names(query.retrieved, 3)) if query.retrieved else None,
     )
@@ -159,7 +156,7 @@ def _failure(entry: Judged) -> Markup:
 def _names(names: Sequence[str], most: int) -> Markup:
     """Join names in one line, at most `most` of them."""
     shown = [
-        join([", " if i else "", element("code", shortened(name, _MOST_NAME))]) for i, name in enumerate(names[:most])
+        join([", " if i else "", element("code", clipped(name, _MOST_NAME))]) for i, name in enumerate(names[:most])
     ]
     return join([*shown, f" and {len(names) - most:,} more" if len(names) > most else None])
 
@@ -222,7 +219,7 @@ def _metric_column(metric: str, minor: bool) -> Column[Judged]:
 def _details(query: Query) -> Markup:
     """Render a query's text, opening to its id, tags, error and results."""
     facts = [part for part in (query.id, query.category, *query.tags) if part]
-    error = element("p", element("b", "error "), element("code", shortened(query.error, _MOST_TEXT)), class_="error")
+    error = element("p", element("b", "error "), element("code", clipped(query.error, _MOST_TEXT)), class_="error")
     more = [
         element(
             "p", [join([" · " if i else "", element("bdi", part)]) for i, part in enumerate(facts)], class_="aside"
@@ -230,7 +227,7 @@ def _details(query: Query) -> Markup:
         error if query.error else None,
         sides(query),
     ]
-    text = element("span", shortened(query.text or query.id, _MOST_TEXT), dir="auto", class_="text")
+    text = element("span", clipped(query.text or query.id, _MOST_TEXT), dir="auto", class_="text")
     return element("details", element("summary", text), element("div", element("div", *more), class_="more"))
 
 
@@ -250,7 +247,7 @@ def _expected(query: Query) -> Markup:
 def _expectation(name: str, rank: int | None) -> Markup:
     position = element("span", "not found" if rank is None else f"rank {rank}", class_="where")
     return element(
-        "li", element("code", shortened(name, _MOST_NAME)), " ", position, class_="missing" if rank is None else "hit"
+        "li", element("code", clipped(name, _MOST_NAME)), " ", position, class_="missing" if rank is None else "hit"
     )
 
 
@@ -260,7 +257,7 @@ def _retrieved(query: Query) -> Markup:
         return element("div", title, element("p", "No results.", class_="aside"))
     hit_ranks = set(query.found.values())
     items = [
-        element("li", element("code", shortened(name, _MOST_NAME)), class_="hit" if rank in hit_ranks else None)
+        element("li", element("code", clipped(name, _MOST_NAME)), class_="hit" if rank in hit_ranks else None)
         for rank, name in enumerate(query.retrieved[:_MOST_NAMES], 1)
     ]
     return element("div", title, element("ol", items, class_="names"), _truncation_note(query.retrieved))

@@ -22,13 +22,12 @@ from assay.html.elements import (
     number_column,
     probability,
     section,
-    shortened,
     signed,
     table,
     whole,
 )
 from assay.html.plots import CHARACTER, WIDTH, Scale, bar, dot, label, power_ticks, round_ticks, svg, x_axis, y_axis
-from assay.text.display import counted
+from assay.text.display import clipped, counted
 
 WIDE = 860  # px, for the main plot
 _LEFT = 44
@@ -93,7 +92,7 @@ def _point_labels(points: Sequence[Point], x: Scale, y: Scale, base: float) -> l
     labels: list[Markup] = []
     placed: list[tuple[float, float, float]] = []  # left, right, height of a label
     for point in sorted(points, key=lambda point: -point.quality):
-        name = shortened(point.name, _MOST_NAME)
+        name = clipped(point.name, _MOST_NAME)
         width, anchor = len(name) * CHARACTER + 10, x(point.latency)
         leftwards = anchor + width > WIDE - 10
         left, right = (anchor - width, anchor) if leftwards else (anchor, anchor + width)
@@ -124,7 +123,7 @@ def heat_map(
     cell_width = (WIDTH - left - 4) / len(columns)
     most_characters = max(3, int(cell_width / CHARACTER))
     column_labels = [
-        label(shortened(column, most_characters), left + cell_width * (number + 0.5), 14, "middle")
+        label(clipped(column, most_characters), left + cell_width * (number + 0.5), 14, "middle")
         for number, column in enumerate(columns)
     ]
     cells = [
@@ -134,7 +133,7 @@ def heat_map(
         if (row, column) in values
     ]
     row_labels = [
-        label(shortened(row, 22), left - 8, 22 + _ROW * (number + 0.5) + 4, "end") for number, row in enumerate(rows)
+        label(clipped(row, 22), left - 8, 22 + _ROW * (number + 0.5) + 4, "end") for number, row in enumerate(rows)
     ]
     return svg(26 + _ROW * len(rows), name, column_labels, row_labels, cells)
 
@@ -171,7 +170,7 @@ def groups(query_groups: Sequence[Group], name: str, x_label: str) -> Markup:
     rows = []
     for number, group in enumerate(query_groups):
         y = 8 + _GROUP * number
-        rows.append(label(f"{shortened(group.name, 16)} ({group.count})", left - 8, y + 14, "end"))
+        rows.append(label(f"{clipped(group.name, 16)} ({group.count})", left - 8, y + 14, "end"))
         width = round(max(x(group.best) - left, 0.5), 1)
         tooltip = f"{group.name}, the best: {decimal(group.best)}"
         rows.append(bar(left, y + 4, width, _GROUP - 12, "bar soft", tooltip, radius=2))
@@ -333,7 +332,7 @@ def query_section(report: Report) -> Markup | None:
         return None
     columns = [
         Column[Report](
-            "Query", lambda row: element("span", shortened(row["query"] or row["query_id"], _MOST_TEXT), dir="auto", class_="text"), "wide"
+            "Query", lambda row: element("span", clipped(row["query"] or row["query_id"], _MOST_TEXT), dir="auto", class_="text"), "wide"
         ),
         Column[Report]("Predicted", lambda row: _level(row, difficulty.get(row["query_id"], {})), about="hover for the features"),
         number_column("Ease", lambda row: difficulty.get(row["query_id"], {}).get("ease"), "", lambda value: decimal(value, 2), minor=True),

@@ -12,7 +12,8 @@ import msgspec
 from assay import __version__
 from assay.api import Repository
 from assay.errors import AssayError
-from assay.evaluate.compare import compare_runs, comparison_json
+from assay.evaluate.compare import compare_runs
+from assay.evaluate.comparison_json import comparison_json
 from assay.evaluate.scores import list_runs, run_json
 from assay.pack.questions import Task
 from assay.serve import json_answers, requests

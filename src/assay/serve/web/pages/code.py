@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from assay.api import Repository
 from assay.core.items import Item
-from assay.html.elements import Child, Markup, decimal, element, figure, join, shortened
+from assay.html.elements import Child, Markup, decimal, element, figure, join
 from assay.html.plots import CHARACTER, WIDTH, label, svg
 from assay.pack.render.form import doubt, percent
 from assay.rank.confidence import confidence, unseen_words
@@ -19,7 +19,7 @@ from assay.rank.signals.signal import COMPONENTS
 from assay.rank.symbols import NoSuchSymbol
 from assay.serve.web.bench import Bench, NotFound
 from assay.serve.web.pages.shell import absent, empty, freshness_badge, took
-from assay.text.display import counted
+from assay.text.display import clipped, counted
 
 _MAX_RESULTS = 20  # results on a page
 
@@ -265,9 +265,9 @@ def _short_name(node: Node) -> str:
     if len(name) <= max_characters:
         return name
     if not node.number:
-        return shortened(name, max_characters)
+        return clipped(name, max_characters)
     last = name.replace("::", ".").rpartition(".")[2]
-    return shortened(last, max_characters)
+    return clipped(last, max_characters)
 
 
 # Result details

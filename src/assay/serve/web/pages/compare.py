@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from assay.evaluate.compare import NotComparable, compare_runs, comparison_json
+from assay.evaluate.compare import NotComparable, compare_runs
+from assay.evaluate.comparison_json import comparison_json
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import run_json
-from assay.html.elements import Markup, decimal, element, join, shortened
+from assay.html.elements import Markup, decimal, element, join
 from assay.html.report.comparison import comparison_section
 from assay.html.report.data import Comparison, Pair, Query, Summary, read
 from assay.html.report.queries import sides
@@ -16,6 +17,7 @@ from assay.serve.requests import ComparePage, PairPage
 from assay.serve.web.bench import Bench, NotFound
 from assay.serve.web.pages.runs import no_runs, run_address
 from assay.serve.web.pages.shell import Page, Shown, empty, heading, stored_heading
+from assay.text.display import clipped
 
 _MAX_OFFERED = 300  # runs to choose from
 
@@ -47,7 +49,7 @@ def query(bench: Bench, request: PairPage) -> Shown:
         join(
             [
                 element("p", element("a", "← Comparison", href=back), class_="back"),
-                heading(shortened(text, 600), request.query),
+                heading(clipped(text, 600), request.query),
                 element("div", lists, class_="both"),
             ]
         ),
@@ -85,7 +87,7 @@ def _run_select(title: str, name: str, runs: Sequence[RunInfo], chosen: RunInfo)
     options = [
         element(
             "option",
-            f"{run.label or run.run_id} · {shortened(run.system, 50)}",
+            f"{run.label or run.run_id} · {clipped(run.system, 50)}",
             value=run.run_id,
             selected=run.run_id == chosen.run_id,
         )
@@ -133,7 +135,7 @@ def _render_results(name: str, run: RunInfo, query: Query) -> Markup:
     return element(
         "section",
         element("h2", f"{name} ", element("a", run.label or run.run_id, href=run_address(run.run_id))),
-        element("p", element("code", shortened(run.system, 120)), class_="lead"),
+        element("p", element("code", clipped(run.system, 120)), class_="lead"),
         element("p", figures, class_="note"),
         element("p", query.error, class_="error") if query.error else None,
         sides(query),

@@ -24,7 +24,6 @@ from assay.html.elements import (
     meter,
     milliseconds,
     number_column,
-    shortened,
     table,
     table_row,
     time_element,
@@ -37,7 +36,7 @@ from assay.html.report.sweep import build_content as sweep_content
 from assay.serve.requests import Request, RunQuery, SweepQuery
 from assay.serve.web.bench import Bench
 from assay.serve.web.pages.shell import Page, Shown, empty, stored_heading
-from assay.text.display import counted
+from assay.text.display import clipped, counted
 
 _WIDTH = 520  # pixels: half of a desktop page
 _LEFT, _RIGHT, _TOP, _BASE = 44, _WIDTH - 10, 28, 190
@@ -109,7 +108,7 @@ def _render_line(line: Line, x: Scale, y: Scale) -> Markup:
 def key(names: Sequence[str], others: int) -> Markup:
     """Render the legend of systems, with the number of uncoloured ones."""
     items = [
-        element("li", element("span", class_=f"swatch tone-{tone}"), element("bdi", shortened(name, 80)))
+        element("li", element("span", class_=f"swatch tone-{tone}"), element("bdi", clipped(name, 80)))
         for tone, name in enumerate(names)
     ]
     if others:
@@ -228,7 +227,7 @@ def _run_table(runs: Sequence[Run], metrics: Sequence[str]) -> Markup:
     columns = [
         Column[Run]("Run", _run_link, "named"),
         Column[Run]("When", lambda run: time_element(run["created"]), "minor"),
-        Column[Run]("System", lambda run: element("code", shortened(run["system"], 80), dir="auto"), "wide"),
+        Column[Run]("System", lambda run: element("code", clipped(run["system"], 80), dir="auto"), "wide"),
         *(Column[Run](metric, _metric_cell(metric), "number") for metric in metrics),
         number_column("Queries", lambda run: run["queries"], "", whole, minor=True),
         Column[Run]("", lambda run: _compare_link(previous.get(run["run_id"]), run["run_id"])),
@@ -300,7 +299,7 @@ def _sweep_table(sweeps: list[Sweep]) -> Markup:
     columns = [
         Column[Sweep]("Sweep", _sweep_link),
         Column[Sweep]("When", lambda sweep: time_element(str(sweep["timestamp"])), "minor"),
-        Column[Sweep]("Golden set", lambda sweep: element("bdi", shortened(_golden_path(sweep), 80)), "wide"),
+        Column[Sweep]("Golden set", lambda sweep: element("bdi", clipped(_golden_path(sweep), 80)), "wide"),
         number_column("Configurations", lambda sweep: sweep["num_configs"], "", whole),
         Column[Sweep]("Best", lambda sweep: _best_value(sweep, "name")),
         Column[Sweep]("Quality", lambda sweep: _best_value(sweep, "quality"), "number"),

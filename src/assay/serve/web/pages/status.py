@@ -16,7 +16,6 @@ from assay.html.elements import (
     join,
     meter,
     number_column,
-    shortened,
     table,
     whole,
 )
@@ -28,7 +27,7 @@ from assay.serve.web.bench import Bench
 from assay.serve.web.pages.search import waiting
 from assay.serve.web.pages.shell import Page, Shown, heading
 from assay.store.index import NoIndex, UnusableIndex
-from assay.text.display import counted
+from assay.text.display import clipped, counted
 
 _MAX_FILES = 50  # names in a list
 
@@ -185,7 +184,7 @@ def _render_problems(repo: Repository, status: Status) -> Markup:
     }
     columns = [
         Column[tuple[str, str]]("File", lambda row: element("code", row[0])),
-        Column[tuple[str, str]]("Why", lambda row: shortened(row[1], 300)),
+        Column[tuple[str, str]]("Why", lambda row: clipped(row[1], 300)),
     ]
     return join([definitions(facts), table("Files that could not be read", columns, rows) if rows else None])
 
