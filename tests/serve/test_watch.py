@@ -20,7 +20,7 @@ import pytest
 import assay as assay_package
 from assay.index.pipeline import index
 from assay.serve.watch import Resident
-from assay.serve.watch.child import child_environment
+from assay.system.programs import child_environment
 from assay.serve.watch.keeper import TreeWatcher
 from assay.store.index import Index, NoIndex
 from assay.store.layout import Home

@@ -51,6 +51,7 @@ class Heading:
     task: str = ""
     fresh: bool = True
     freshness: str = ""  # human-readable: "index of 12:03, 2 files changed since"
+    pending: str = ""  # what the index does not have yet
     searched: str = ""  # only if not sure: "40,112 symbols in 2,803 files"
     nearest: tuple[str, ...] = ()  # only if not sure: spelling suggestions for unmatched words
     scope: str = ""  # query scope besides the task: files, or a diff

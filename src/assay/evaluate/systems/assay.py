@@ -21,6 +21,7 @@ from typing import Any
 from assay import __version__
 from assay.config.configuration import Configuration, load
 from assay.core.golden import Hit, Response, Stage
+from assay.core.progress import NAMES
 from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, finished, folder_of
 from assay.index.freshness import check_tree
@@ -263,7 +264,9 @@ def holds(index: Index, root: Path, path: Path) -> bool:
 
 
 def stale_files(root: Path, index: Index) -> str:
-    """Return how many files changed since they were indexed; empty when none did."""
+    """Return how many files changed since they were indexed, or that calls are missing; empty when the index is whole."""
+    if index.generation.stage == NAMES:
+        return "calls and history are not indexed yet"
     stale = check_tree(root, index).freshness.stale
     return f"{counted(len(stale), 'file')} changed" if stale else ""
 
