@@ -236,7 +236,7 @@ class Repository:
         from assay.store.remote import place_at
         from assay.store.snapshot import publish
 
-        if (not allow_stale and (reason := self.stale())) or (reason := self.pending):
+        if reason := self.pending or (not allow_stale and self.stale()):
             raise AssayError(f"not published: {reason}")
         git, generation = Git(self.root), self.index.parts[0].generation
         forget_foreign_history(git, self.home)

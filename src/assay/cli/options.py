@@ -173,9 +173,12 @@ class Refresh:
         return stale is None
 
     def build_missing(self, everything: bool) -> None:
-        """Build a missing index as far as questions need it, or bring all indexes up to date."""
+        """Build missing indexes as far as questions need them, or bring all up to date.
+
+        A folder that is no repository is not indexed without asking, if there is someone to ask.
+        """
         for label, member in self.repo.members.items():
-            if everything or (self.enabled and member.home.named() is None):
+            if everything or (self.enabled and not member.home.await_first() and _should_build(member.root)):
                 _build(member, f"{label}: " if label else "", wait=everything)
 
     def complete(self) -> None:
@@ -240,6 +243,11 @@ def open_repository(
 def _confirm_build(root: Path) -> bool:
     """Ask whether to build a missing index; False without a terminal."""
     return _is_terminal() and confirm(f"{root}: no index yet. Build it now?", default=True)
+
+
+def _should_build(root: Path) -> bool:
+    is_repository = any((root / name).exists() for name in (".git", "assay.toml"))
+    return is_repository or not _is_terminal() or _confirm_build(root)
 
 
 def may_index(repo: Repository) -> bool:

@@ -36,10 +36,17 @@ def start(root: Path, home: Home) -> bool:
     if not home.is_locked():
         # -P: import no modules from the current folder
         command = [sys.executable, "-P", "-m", __name__, str(root), str(home.folder)]
-        quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         with contextlib.suppress(OSError):
             _started.append(
-                subprocess.Popen(command, **quiet, cwd=root.anchor, env=child_environment(), start_new_session=True)
+                subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd=root.anchor,
+                    env=child_environment(),
+                    start_new_session=True,
+                )
             )
     return True
 

@@ -227,13 +227,16 @@ def _update(run: _Run, previous: Generation) -> Report | None:
     unreadable = update_sections(root, home, scanned, run.cache, run.progress, [], run.since)
     report.skipped |= unreadable
     if report.stage == COMPLETE and report.mode != "full":
-        _read_beside_code(run, report)
+        _read_project_files(run, report)
+        _read_history(run, report)
     return report
 
 
-def _read_beside_code(run: _Run, report: Report) -> None:
-    """Update what project files state, and the history of commits."""
+def _read_project_files(run: _Run, report: Report) -> None:
     report.notes |= update_statements(run.root, run.home, run.scanned, run.since)
+
+
+def _read_history(run: _Run, report: Report) -> None:
     if run.history:
         report.warnings += update_history(run.root, run.home, run.progress)
 
@@ -265,12 +268,12 @@ def _build(run: _Run, previous: Generation | None) -> Report:
         if not answers_first:
             _resolve(run, first, folder, report)
     if answers_first:
-        folder = run.home.current()
-        assert folder is not None
+        published = run.home.current()
+        assert published is not None
         report.stage, report.seconds = NAMES, time.monotonic() - first.started
-        run.progress.answering(report)
         if run.wait:
-            _complete(run, replace(first, folder=folder), report)
+            run.progress.answering(report)
+            _complete(run, replace(first, folder=published), report)
     report.skipped |= unreadable
     return report
 
@@ -360,9 +363,10 @@ def _resolve(run: _Run, first: _First, folder: Path, report: Report) -> None:
     rows, paths = first.rows, sorted(first.rows)
 
     def read_meanwhile() -> None:
-        _read_beside_code(run, report)
+        _read_history(run, report)
         run.progress.start("resolving", len(paths))
 
+    _read_project_files(run, report)
     resolved = resolve_all(
         first.table,
         paths,

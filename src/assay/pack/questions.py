@@ -101,8 +101,8 @@ class Question(ABC):
         """Return the heading of an answer with the state of the index."""
         from assay.core.packs import Heading
 
-        state = {"task": getattr(self, "task", ""), "freshness": self.freshness(), "pending": self.repo.pending}
-        return Heading(**(state | fields), fresh=not self.stale)
+        heading = Heading(fresh=not self.stale, freshness=self.freshness(), pending=self.repo.pending)
+        return replace(heading, **fields)
 
     def freshness(self) -> str:
         if not self.stale:
@@ -142,7 +142,7 @@ class Task(Question):
         ranked = engine.first(ranking, self.k or settings.k)
         chance = confidence(ranking, engine.profile)
         sure = bool(ranked) and (chance is None or chance >= settings.threshold)
-        heading = self._heading(confidence=chance, sure=sure)
+        heading = self._heading(task=self.task, confidence=chance, sure=sure)
         return ranked, heading if sure else self._unsure(heading, unseen_words(ranking))
 
     def _unsure(self, heading: Heading, unseen: tuple[str, ...]) -> Heading:
@@ -182,7 +182,7 @@ class Files(Question):
 
         engine = self.repo.engine(self.profile) if self.task.strip() else None
         ranked = for_files(self.repo.index, self.paths, engine, self.task)
-        return ranked, self._heading(scope=f"files {', '.join(self.paths)}")
+        return ranked, self._heading(task=self.task, scope=f"files {', '.join(self.paths)}")
 
 
 def _terms_of(task: str) -> frozenset[str]:

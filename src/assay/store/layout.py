@@ -20,6 +20,7 @@ import os
 import re
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Collection, Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -40,6 +41,7 @@ KEEP = 2  # generations: the current one, and the previous for readers that are 
 _CANNOT_WRITE = (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
 _DERIVING = "lock-derived"
+_POLL_SECONDS = 0.1
 _MAX_REASON = 1_000  # bytes of the recorded progress or failure
 _MAX_DIGITS = 18  # of a generation's name
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")  # temporary file of a killed `atomic_write`
@@ -169,6 +171,14 @@ class Home:
                 return not _lock(handle.fileno(), wait=False)
         except OSError:
             return False
+
+    def await_first(self) -> bool:
+        """Wait while another process builds a first index, until it answers questions; return whether there is one."""
+        while self.named() is None:
+            if not self.is_locked():
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
 
     # progress of the process that completes the index, for others
 
