@@ -202,7 +202,7 @@ class Repository:
             return f"{text}; indexing failed: {failures[0]}; run: {self.indexing}"
         if not all(state.running for state in states):
             return f"{text}; run: {self.indexing}"
-        return f"{text} ({min(second_share(state.share) for state in states):.0%})"
+        return f"{text} ({100 * min(second_share(state.share) for state in states):.0f} %)"
 
     def complete(self, progress: Progress | None = None) -> None:
         """Wait until calls and history are indexed, too."""

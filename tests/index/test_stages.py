@@ -235,9 +235,9 @@ def test_the_share_of_another_process_is_shown(many: Repository) -> None:
     _first(many)
     with Api(many.root) as repo, many.home.writing():
         many.home.note_progress(0.7)
-        assert repo.pending == "calls and history are still to come (40%)"
+        assert repo.pending == "calls and history are still to come (40 %)"
         (many.home.folder / PROGRESS).write_text("1e9 x")
-        assert repo.pending == "calls and history are still to come (0%)"
+        assert repo.pending == "calls and history are still to come (0 %)"
 
 
 # The background process
