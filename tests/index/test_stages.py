@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from unittest import mock
 
@@ -21,6 +20,7 @@ from assay.index import pipeline
 from assay.index.facts import Extracted
 from assay.index.parse import ParseCache
 from assay.index.pipeline import index
+from assay.index.resolve import parallel
 from assay.store.layout import PROGRESS, Home
 from support.command import ENVIRONMENT, assay, assay_here
 from support.repository import Repository, assert_equals_full_index
@@ -106,9 +106,8 @@ def _bytes(home: Home) -> dict[str, bytes]:
 def test_the_complete_index_is_the_same_byte_for_byte(
     many: Repository, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    clock = count(1_000_000_000_000_000_000)  # every time that is stored is that of a call
-    monkeypatch.setattr(pipeline.time, "time_ns", lambda: next(clock) and 1_000_000_000_000_000_000)
-    monkeypatch.setattr(pipeline.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(time, "time_ns", lambda: 1_000_000_000_000_000_000)
+    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
     monkeypatch.setattr(time, "time", lambda: 1_000_000_000.0)
     many.index()
     expected = _bytes(many.home)
@@ -149,7 +148,7 @@ def test_facts_missing_from_the_cache_are_parsed_again(many: Repository) -> None
 def test_a_complete_index_stays_until_the_next_is_complete(many: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     many.index()
     stages: list[str] = []
-    resolve = pipeline.resolve_all
+    resolve = parallel.resolve_all
 
     def noted(*arguments: object) -> object:
         stages.append(_stage(many))

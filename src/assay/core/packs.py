@@ -51,7 +51,6 @@ class Heading:
     task: str = ""
     fresh: bool = True
     freshness: str = ""  # human-readable: "index of 12:03, 2 files changed since"
-    pending: str = ""  # what the index does not have yet
     searched: str = ""  # only if not sure: "40,112 symbols in 2,803 files"
     nearest: tuple[str, ...] = ()  # only if not sure: spelling suggestions for unmatched words
     scope: str = ""  # query scope besides the task: files, or a diff
@@ -59,6 +58,7 @@ class Heading:
     confidence: float | None = None  # probability that one of the first five is right; None if unknown
     sure: bool = True  # False below the threshold, or without results
     unseen: tuple[str, ...] = ()  # only if not sure: words of the task that occur nowhere
+    pending: str = ""  # what the index does not have yet
 
 
 @dataclass(frozen=True, slots=True)
