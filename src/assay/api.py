@@ -198,7 +198,11 @@ class Repository:
             return ""
         states = [member.home.progress() for member in incomplete]
         text = "calls and history are still to come"
-        if failures := [state.failure for state in states if state.failure]:
+        # a reason that came with a clone is not repeated
+        reasons = [
+            member.index.generation.sealed and state.failure for member, state in zip(incomplete, states, strict=True)
+        ]
+        if failures := list(filter(None, reasons)):
             return f"{text}; indexing failed: {failures[0]}; run: {self.indexing}"
         if not all(state.running for state in states):
             return f"{text}; run: {self.indexing}"

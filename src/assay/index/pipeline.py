@@ -208,7 +208,8 @@ def _update(run: _Run, previous: Generation) -> Report | None:
     root, home, scanned = run.root, run.home, run.scanned
     changes = compare(root, scanned, previous)
     incomplete = previous.stage == NAMES
-    if is_full_index_faster(changes, scanned) or (changes and incomplete):
+    # an incomplete index from elsewhere was verified, but not against its files
+    if is_full_index_faster(changes, scanned) or (incomplete and (changes or not previous.sealed)):
         return None
     if changes:
         report = update(root, home, scanned, changes, previous, run.cache, run.progress)
