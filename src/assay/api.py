@@ -192,7 +192,7 @@ class Repository:
 
     @property
     def pending(self) -> str:
-        """What answers do not take into account yet: `calls and history are still to come (40 %)`; empty if nothing."""
+        """A line on what the index lacks so far: `calls and history are still to come (40 %)`; empty if it is complete."""
         incomplete = [member for member in self.members.values() if member.index.generation.stage == NAMES]
         if not incomplete:
             return ""

@@ -61,7 +61,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Completion(NamedTuple):
-    """How far another process is that writes an index, or why the last one failed."""
+    """State of the process that writes an index, or the failure of the last one."""
 
     running: bool
     share: float = 0.0
