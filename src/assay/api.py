@@ -17,6 +17,7 @@ from assay.config import user
 from assay.config.roots import Root, listed, root_around, roots, roots_of
 from assay.core.items import Item
 from assay.core.packs import NOTHING, Learned
+from assay.core.progress import NAMES, second_share
 from assay.errors import AssayError
 from assay.rank import symbols as names
 from assay.store.catalogue import FileRow
@@ -105,6 +106,13 @@ def open(
     return repository
 
 
+def background_is_allowed() -> bool:
+    """Return whether the user allows background processes (environment variable ASSAY_BACKGROUND)."""
+    from assay.index.background import is_allowed
+
+    return is_allowed()
+
+
 class Repository:
     """A repository, its configuration and its lazily opened index. Use it as a context manager, or close it.
 
@@ -168,14 +176,54 @@ class Repository:
         except AssayError:
             return []
 
-    def refresh(self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False) -> Report:
-        """Update the index and return a report; later queries use the new index."""
+    def refresh(
+        self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False, wait: bool = True
+    ) -> Report:
+        """Update the index and return a report; later queries use the new index.
+
+        Without `wait`, a first index may be incomplete (see `pending`): it has definitions, words and documents.
+        """
         from assay.index.pipeline import index
 
-        report = index(self.root, self.home, rebuild, progress, anywhere)
+        report = index(self.root, self.home, rebuild, progress, anywhere, wait=wait)
         self.close()
         self.__dict__.pop("configuration", None)
         return report
+
+    @property
+    def pending(self) -> str:
+        """A line on what the index lacks so far: `calls and history are still to come (40 %)`; empty if it is complete."""
+        incomplete = [member for member in self.members.values() if member.index.generation.stage == NAMES]
+        if not incomplete:
+            return ""
+        states = [member.home.progress() for member in incomplete]
+        text = "calls and history are still to come"
+        # a reason that came with a clone is not repeated
+        reasons = [
+            member.index.generation.sealed and state.failure for member, state in zip(incomplete, states, strict=True)
+        ]
+        if failures := list(filter(None, reasons)):
+            return f"{text}; indexing failed: {failures[0]}; run: {self.indexing}"
+        if not all(state.running for state in states):
+            return f"{text}; run: {self.indexing}"
+        return f"{text} ({100 * min(second_share(state.share) for state in states):.0f} %)"
+
+    def complete(self, progress: Progress | None = None) -> None:
+        """Wait until calls and history are indexed, too."""
+        for member in self.members.values():
+            if member.index.generation.stage == NAMES:
+                member.refresh(progress=progress)
+        self.close()
+
+    def complete_in_background(self) -> bool:
+        """Have incomplete indexes completed by background processes; False if one is not allowed, or failed before."""
+        from assay.index import background
+
+        return all(
+            not member.home.progress().failure and background.start(member.root, member.home)
+            for member in self.members.values()
+            if member.index.generation.stage == NAMES
+        )
 
     def publish(
         self, address: str, *, keep: int = 0, allow_stale: bool = False, progress: Progress | None = None
@@ -192,8 +240,8 @@ class Repository:
         from assay.store.remote import place_at
         from assay.store.snapshot import publish
 
-        if not allow_stale and (stale := self.stale()):
-            raise AssayError(f"not published: {stale}")
+        if reason := self.pending or (not allow_stale and self.stale()):
+            raise AssayError(f"not published: {reason}")
         git, generation = Git(self.root), self.index.parts[0].generation
         forget_foreign_history(git, self.home)
         commit = git.revision("HEAD") or ""
@@ -218,7 +266,7 @@ class Repository:
 
         check = check or self.look()
         stale = self.stale(check)
-        if stale is None or not is_quick(check.freshness):
+        if stale is None or self.pending or not is_quick(check.freshness):
             return stale
         obstacles = [update_quickly(member.root, member.home) for member in self._owners(check.freshness.stale)]
         self.close()
@@ -857,7 +905,9 @@ class Workspace(Repository):
     def _owners(self, paths: Iterable[str]) -> list[Repository]:
         return [self._members[label] for label in sorted({path.partition("/")[0] for path in paths})]
 
-    def refresh(self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False) -> Report:
+    def refresh(
+        self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False, wait: bool = True
+    ) -> Report:
         return self.only("refresh; refresh_all is about all of them: refresh").refresh()
 
     # tasks

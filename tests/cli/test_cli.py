@@ -166,7 +166,7 @@ def test_a_command_that_makes_no_sense_is_refused(tmp_path: Path, arguments: lis
 # -- finding the index -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [["status"], ["symbols", "x"], ["impact", "x"], ["tests"]])
+@pytest.mark.parametrize("arguments", [["status"], ["symbols", "x", "--no-refresh"], ["tests", "--no-refresh"]])
 def test_without_an_index_the_command_to_make_one_is_named(repository: Repository, arguments: list[str]) -> None:
     done = assay(repository.root, *arguments)
     assert (done.code, done.out) == (2, "")

@@ -240,17 +240,20 @@ def test_more_items_than_there_are_is_all_of_them(shop: Repository) -> None:
 # -- the state of the index --------------------------------------------------------------------------------------------
 
 
-def test_without_an_index_and_a_person_to_ask_the_command_says_how_to_make_one(repository: Repository) -> None:
+def test_without_an_index_a_question_builds_it_unless_told_not_to(repository: Repository) -> None:
     repository.write("shop.py", SHOP)
-    assert refused(context(repository, TASK)).endswith(f"no index yet. Make one with: assay index {repository.root}\n")
+    assert refused(context(repository, TASK, "--no-refresh")).endswith(
+        f"no index yet. Make one with: assay index {repository.root}\n"
+    )
     assert not (repository.root / ".assay").exists()
     with pytest.raises(AssayError, match="no index yet"):
         package.open(repository.root)
-    assert best(context(repository, TASK, "--index", "--format", "json")) == "Cart.total_price"
+    assert best(context(repository, TASK, "--format", "json")) == "Cart.total_price"
 
 
-def test_a_person_at_a_terminal_is_offered_to_build_it(repository: Repository) -> None:
+def test_a_person_at_a_terminal_is_asked_about_a_folder_that_is_no_repository(repository: Repository) -> None:
     repository.write("shop.py", SHOP)
+    shutil.rmtree(repository.root / ".git")
     code, shown = in_terminal(repository.root, "context", TASK, typed=b"y\n")
     assert "no index yet. Build it now? [Y/n]" in shown
     assert code == FOUND
@@ -259,6 +262,7 @@ def test_a_person_at_a_terminal_is_offered_to_build_it(repository: Repository) -
 
 def test_a_person_may_decline(repository: Repository) -> None:
     repository.write("shop.py", SHOP)
+    shutil.rmtree(repository.root / ".git")
     code, shown = in_terminal(repository.root, "context", TASK, typed=b"n\n")
     assert code == REFUSED
     assert "Make one with: assay index" in shown

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import tempfile
 import tomllib
@@ -361,7 +362,6 @@ ASKING = [
     ["symbols", "take_off"],
     ["impact", "take_off"],
     ["tests", "shop.py"],
-    ["status"],
 ]
 
 
@@ -374,16 +374,24 @@ def bare(repository: Repository) -> Repository:
 
 
 @pytest.mark.parametrize("command", ASKING, ids=lambda command: command[0])
-def test_nobody_is_asked_where_nobody_can_answer(bare: Repository, command: list[str]) -> None:
+def test_a_question_builds_a_missing_index(bare: Repository, command: list[str]) -> None:
+    done = assay(bare.root, *command)
+    assert done.code == 0
+    assert done.err.startswith("indexed 1 file in ")
+    assert assay(bare.root, *command).err == ""
+
+
+@pytest.mark.parametrize("command", [["status"], *([*command, "--no-refresh"] for command in ASKING)])
+def test_other_commands_name_the_one_that_builds_it(bare: Repository, command: list[str]) -> None:
     done = assay(bare.root, *command)
     assert done.code == 2
     assert done.err == f"assay: {bare.root}: no index yet. Make one with: assay index {bare.root}\n"
     assert not (bare.root / ".assay").exists()
 
 
-def test_nobody_is_asked_where_the_input_is_closed(bare: Repository) -> None:
+def test_a_question_builds_it_where_the_input_is_closed(bare: Repository) -> None:
     done = assay(bare.root, "symbols", "take_off", preexec_fn=lambda: os.close(0))
-    assert (done.code, done.out) == (2, "")
+    assert (done.code, done.lines[0][:9]) == (0, "shop.py:5")
 
 
 def test_two_at_once_build_one_index(bare: Repository) -> None:
@@ -428,8 +436,15 @@ def _at_a_terminal(folder: Path, answer: str, *arguments: str) -> Done:
         return Done(code, out.read(), seen.decode())
 
 
+def test_at_a_terminal_a_repository_is_indexed_without_asking(bare: Repository) -> None:
+    done = _at_a_terminal(bare.root, "", "symbols", "take_off")
+    assert "Build it now?" not in done.err
+    assert (done.code, done.lines[0][:9]) == (0, "shop.py:5")
+
+
 @pytest.mark.parametrize("answer", ["y\n", "\n"])
-def test_at_a_terminal_a_person_is_asked_and_the_command_goes_on(bare: Repository, answer: str) -> None:
+def test_at_a_terminal_other_folders_are_asked_about(bare: Repository, answer: str) -> None:
+    shutil.rmtree(bare.root / ".git")
     done = _at_a_terminal(bare.root, answer, "symbols", "take_off")
     assert f"{bare.root}: no index yet. Build it now? [Y/n]" in done.err
     assert (done.code, done.lines[0][:9]) == (0, "shop.py:5")
@@ -437,6 +452,7 @@ def test_at_a_terminal_a_person_is_asked_and_the_command_goes_on(bare: Repositor
 
 
 def test_at_a_terminal_a_no_is_taken(bare: Repository) -> None:
+    shutil.rmtree(bare.root / ".git")
     done = _at_a_terminal(bare.root, "n\n", "context", TASK)
     assert (done.code, done.out) == (2, "")
     assert "Make one with: assay index" in done.err

@@ -25,7 +25,7 @@ from support.waiting import PATIENCE, until
 
 FILES = 150
 Start = Callable[..., "subprocess.Popen[str]"]
-KILLS_OF_COLD_RUNS, KILLS_OF_UPDATES = 6, 6
+KILLS_OF_COLD_RUNS, KILLS_OF_COMPLETIONS, KILLS_OF_UPDATES = 6, 4, 6
 
 
 def _module(number: int, version: int) -> str:
@@ -138,9 +138,12 @@ class Killing:
             self.killed += 1
 
 
-def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(
-    start: Start, many: Repository, tmp_path: Path
+def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_stage_of_it(
+    start: Start, many: Repository
 ) -> None:
+    index(many.root, many.home, wait=False)
+    first = _export(many.root, many.home)
+    _forget(many)
     started = time.monotonic()
     assert assay(many.root, "index", ".").code == 0
     whole = time.monotonic() - started
@@ -150,7 +153,8 @@ def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(
         _forget(many)
         killing.kill(start(many), share)
         if many.home.named() is not None:
-            assert _export(many.root, many.home) == expected
+            assert _export(many.root, many.home) in (first, expected)
+            assert assay(many.root, "symbols", "f7_3").code == 0
         else:
             assert assay(many.root, "status").code == 2
     assert killing.killed >= KILLS_OF_COLD_RUNS // 2
@@ -158,6 +162,26 @@ def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(
     assert (done.code, done.err) == (0, "")
     assert _export(many.root, many.home) == expected
     assert not _leftovers(many)
+
+
+def test_killing_a_completion_at_any_moment_leaves_the_first_stage_to_resume(start: Start, many: Repository) -> None:
+    index(many.root, many.home, wait=False)
+    first = _export(many.root, many.home)
+    kept = many.root.parent / "kept"
+    shutil.copytree(many.home.folder, kept)
+    started = time.monotonic()
+    assert assay(many.root, "index", ".").code == 0
+    expected = _export(many.root, many.home)
+    killing = Killing(KILLS_OF_COMPLETIONS, time.monotonic() - started, seed=3)
+    for share in killing.shares:
+        shutil.rmtree(many.home.folder)
+        shutil.copytree(kept, many.home.folder)
+        killing.kill(start(many), share)
+        assert _export(many.root, many.home) in (first, expected)
+        assert assay(many.root, "index", ".").code == 0
+        assert _export(many.root, many.home) == expected
+        assert not _leftovers(many)
+    assert killing.killed >= KILLS_OF_COMPLETIONS // 2
 
 
 def test_killing_an_update_at_any_moment_leaves_the_old_index_or_the_new_one(

@@ -102,7 +102,7 @@ def test_the_root_is_found_from_a_folder_inside(shop: Repository) -> None:
 def test_without_an_index_the_error_is_the_line_the_command_prints(shop: Repository) -> None:
     with pytest.raises(package.NoIndex) as raised:
         package.open(shop.root)
-    assert assay(shop.root, "symbols", "x").err == f"assay: {raised.value}\n"
+    assert assay(shop.root, "symbols", "x", "--no-refresh").err == f"assay: {raised.value}\n"
 
 
 @pytest.mark.parametrize("path", ["nowhere", "shop.py"])

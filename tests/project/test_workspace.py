@@ -383,14 +383,16 @@ def test_what_a_session_was_given_is_kept_by_its_repository(tmp_path: Path) -> N
     assert not (web.root / ".assay" / "learned.db").exists()
 
 
-def test_a_missing_index_says_which(tmp_path: Path) -> None:
+def test_a_missing_index_is_built(tmp_path: Path) -> None:
     make(tmp_path, "api", API)
     make(tmp_path, "web", WEB, index=False)
 
+    refused = assay(tmp_path, "context", "cookie", "--root", "api", "--root", "web", "--no-refresh")
     done = assay(tmp_path, "context", "cookie", "--root", "api", "--root", "web")
 
-    assert done.code == 2
-    assert f"{tmp_path}/web: no index yet" in done.err
+    assert refused.code == 2
+    assert f"{tmp_path}/web: no index yet" in refused.err
+    assert done.err.startswith("web: indexed ")
 
 
 def test_empty_repositories_do_no_harm(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_git_and_its_helpers_get_a_clean_path(
 
 
 def test_children_of_a_server_get_a_clean_path(clone: tuple[Path, Shims], monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.serve.watch.child import child_environment
+    from assay.system.programs import child_environment
 
     root, shims = clone
     monkeypatch.setenv("PATH", f"{shims.folder}:bin:{SAFE}")

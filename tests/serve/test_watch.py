@@ -20,10 +20,10 @@ import pytest
 import assay as assay_package
 from assay.index.pipeline import index
 from assay.serve.watch import Resident
-from assay.serve.watch.child import child_environment
 from assay.serve.watch.keeper import TreeWatcher
 from assay.store.index import Index, NoIndex
 from assay.store.layout import Home
+from assay.system.programs import child_environment
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.processes import children, running
 from support.repository import Repository

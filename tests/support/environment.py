@@ -23,8 +23,9 @@ _FOREIGN = (
     "PAGER",
     "PG",
 )
-# an error in resolving a file is reported like any problem of that file; here it is a bug, and raised (index/resolve)
-_FIXED = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", "ASSAY_RAISE": "1"}
+# an error in resolving a file is reported like any problem of that file; here it is a bug, and raised (index/resolve);
+# no process outlives a test
+_FIXED = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", "ASSAY_RAISE": "1", "ASSAY_BACKGROUND": "off"}
 
 
 def isolate() -> Path:

@@ -19,9 +19,9 @@ from typing import Any, Self, TypeVar, cast
 import click
 
 from assay.config.roots import root_around
-from assay.core.progress import Progress
+from assay.core.progress import Progress, Report
 from assay.system.programs import find_program, safe_path
-from assay.text.display import escaped_in_json, one_line, printable, shortened, wrapped
+from assay.text.display import counted, escaped_in_json, one_line, printable, shortened, wrapped
 
 F = TypeVar("F", bound=Callable[..., Any])
 Part = str | tuple[str, dict[str, Any]]  # text, optionally with arguments of `click.style`
@@ -204,6 +204,11 @@ _WIDTH = 30
 _REDRAW_SECONDS = 0.1
 
 
+def answering(report: Report) -> str:
+    """Return in words that an index answers questions."""
+    return f"ready for questions: {counted(report.files, 'file')} in {report.seconds:.1f} s"
+
+
 class Bar(Progress):
     """Progress bar on stderr with stage, counts and remaining time; silent if stderr is not a terminal that can erase.
 
@@ -233,6 +238,11 @@ class Bar(Progress):
 
     def waiting(self) -> None:
         print("another assay process is indexing this repository; waiting for it", file=sys.stderr)
+
+    def answering(self, report: Report) -> None:
+        if self._is_terminal:
+            self.close()
+            echo(f"{answering(report)}; calls and history follow", err=True)
 
     def close(self) -> None:
         if self._is_terminal:

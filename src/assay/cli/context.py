@@ -100,6 +100,8 @@ def context_command(
     _check_arguments(task, files, base)
     if links and base is None:
         raise AssayError("--links requires --pr")
+    if base is not None or files:
+        refresh.complete()
     repo.look_ahead()
     settings = (repo, profile_name, form, k, budget)
     question: Question
@@ -170,8 +172,8 @@ def _remember(question: Question, refresh: Refresh, view: View, answer: Answer) 
 
 @contextlib.contextmanager
 def _cache(question: Question) -> Iterator[PackCache | None]:
-    """Open the cache; None while a file is too recent for its state to be known."""
-    if not question.look.state:
+    """Open the cache; None while the index is incomplete, or a file too recent for its state to be known."""
+    if not question.look.state or question.repo.pending:
         yield None
         return
     cache = PackCache(question.repo.index)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
+import sys
 import threading
 import time
 from collections import Counter
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from assay.api import Repository
+from assay.api import Repository, background_is_allowed
 from assay.cli.clones import ClonedIndex, index_addresses, label_addresses
-from assay.cli.common import Bar, cluster_option, echo, echo_wrapped, format_option, print_json
+from assay.cli.common import Bar, answering, cluster_option, echo, echo_wrapped, format_option, is_terminal, print_json
 from assay.cli.enrich import print_enrichment
 from assay.cli.options import (
     find_repository,
@@ -27,7 +28,7 @@ from assay.cli.options import (
     single_repository_options,
 )
 from assay.config.cluster import choose_cluster
-from assay.core.progress import Report
+from assay.core.progress import NAMES, Report
 from assay.errors import AssayError
 from assay.git.address import GitAddress, is_address
 from assay.rank.status import Status
@@ -57,6 +58,11 @@ _MAX_PROBLEMS = 10  # printed without --verbose
 @click.option("--strict", is_flag=True, help="Exit with 1 also for files with notes (converted encodings).")
 @click.option("--yes", "-y", is_flag=True, help="Index a home directory or file system root without asking.")
 @click.option(
+    "--wait/--no-wait",
+    default=None,
+    help="Wait for calls and history, or leave them to a background process. Default: wait, except in a terminal.",
+)
+@click.option(
     "--publish",
     default="",
     metavar="DEST",
@@ -72,6 +78,7 @@ def index_command(
     verbose: bool,
     strict: bool,
     yes: bool,
+    wait: bool | None,
     publish: str,
     cluster: str | None,
     form: str,
@@ -80,7 +87,8 @@ def index_command(
 
     Only changed files are parsed and resolved again. A git address (https://…, ssh://…, git@HOST:PATH, file://…, each
     with an optional #REVISION) is cloned into the cache of the user, on a cluster into that of the worker, and its index
-    stays there. Exit code 1 when some files could not be read; the others are indexed.
+    stays there. In a terminal, the prompt is back as soon as questions can be answered; calls and history follow in a
+    background process (ASSAY_BACKGROUND=off: never). Exit code 1 when some files could not be read; the others are indexed.
     """
     folders = [path for path in paths if not is_address(path)]
     given_addresses = [path for path in paths if is_address(path)]
@@ -95,9 +103,11 @@ def index_command(
     multi_repo = "" not in members
     # a single repository is parsed on all cores here; a cluster indexes whole repositories
     chosen_cluster = choose_cluster(cluster) if cluster or len(members) + len(addresses) > 1 else None
+    if wait is None:
+        wait = form == "json" or not (is_terminal() and sys.stdin.isatty() and background_is_allowed())
     results, exit_code = dict[str, dict[str, object]](), 0
     for label, result in chain(
-        _index_folders(members, rebuild, yes, chosen_cluster),
+        _index_folders(members, rebuild, yes, wait, chosen_cluster),
         index_addresses(addresses, rebuild, publish, chosen_cluster),
     ):
         report = result.report if isinstance(result, ClonedIndex) else result
@@ -110,6 +120,9 @@ def index_command(
             echo(f"[{label}]")
         if isinstance(report, Report):
             _print_report(report, root, verbose)
+            if report.stage == NAMES:
+                in_background = members[label].complete_in_background()
+                echo("calls and history follow in the background" if in_background else members[label].pending)
         else:
             echo(f"assay: {report}", err=True)
         if isinstance(result, ClonedIndex):
@@ -124,25 +137,27 @@ def index_command(
 
 
 def _index_folders(
-    members: Mapping[str, Repository], rebuild: bool, yes: bool, cluster: ClusterSettings | None
+    members: Mapping[str, Repository], rebuild: bool, yes: bool, wait: bool, cluster: ClusterSettings | None
 ) -> Iterator[tuple[str, Report | Exception]]:
     """Yield the outcome of each repository by label, indexed here or on a cluster."""
     permissions = {label: yes or may_index(member) for label, member in members.items()}
     if cluster is None or not members:
-        return _index_members(members, rebuild, "" not in members, permissions)
+        return _index_members(members, rebuild, "" not in members, permissions, wait)
     from assay.cli.cluster import index_on_cluster  # not needed by most commands, and slow to import
 
     return index_on_cluster(members, rebuild, permissions, cluster)
 
 
 def _index_members(
-    members: Mapping[str, Repository], rebuild: bool, go_on: bool, permissions: Mapping[str, bool]
+    members: Mapping[str, Repository], rebuild: bool, go_on: bool, permissions: Mapping[str, bool], wait: bool
 ) -> Iterator[tuple[str, Report | Exception]]:
     """Yield the outcome of each repository, indexed here, by label; with `go_on`, yield an error instead of raising it."""
     for label, member in members.items():
         try:
             with Bar() as bar:
-                outcome: Report | Exception = member.refresh(rebuild=rebuild, progress=bar, anywhere=permissions[label])
+                outcome: Report | Exception = member.refresh(
+                    rebuild=rebuild, progress=bar, anywhere=permissions[label], wait=wait
+                )
         except (AssayError, OSError, sqlite3.DatabaseError) as error:
             if not go_on:
                 raise
@@ -172,6 +187,8 @@ def _print_report(report: Report, root: Path | None, verbose: bool) -> None:
         echo(f"rebuilt from scratch: {report.reason}")
     if report.mode == "fresh":
         echo(f"up to date: {counted(report.files, 'file')} in {root}")
+    elif report.stage == NAMES:
+        echo(answering(report))
     elif not report.files and report.documents:
         echo(f"indexed {counted(report.documents, 'document')} in {report.seconds:.1f} s; no source files in {root}")
     elif not report.files:
@@ -220,6 +237,9 @@ def status_command(repo: Repository, form: str) -> None:
             if label:
                 echo(("\n" if number else "") + f"[{label}]")
             _print_status(member.status(), stale[label], member.root)
+            if pending := member.pending:
+                process = member.home.progress().process
+                echo(pending + (f", in process {process}" if process else ""))
             for warning in member.look().found.warnings:
                 echo(f"warning: {warning}", err=True)
             if member.ignored_settings:

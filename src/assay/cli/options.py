@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import shutil
 import sys
@@ -130,14 +131,23 @@ def single_repository_options(function: Callable[..., None]) -> Callable[..., No
 def repository_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add --root, --index-dir and --index; pass the open repository to the command as `repo`."""
 
-    @roots_options
-    @click.option("--index", "build", is_flag=True, help="Build or update the index first, without asking.")
+    @_build_option
     @functools.wraps(function)
-    def opened(*arguments: Any, roots: tuple[str, ...], index_dir: Path | None, build: bool, **options: Any) -> None:
+    def opened(*arguments: Any, repo: Repository, build: bool, **options: Any) -> None:
+        for label, member in repo.members.items():
+            if build or (member.home.named() is None and _confirm_build(member.root)):
+                _build(member, f"{label}: " if label else "")
+        function(*arguments, repo=repo, **options)
+
+    return opened
+
+
+def _build_option(function: Callable[..., None]) -> Callable[..., None]:
+    @roots_options
+    @click.option("--index", "build", is_flag=True, help="Build or update the complete index first, without asking.")
+    @functools.wraps(function)
+    def opened(*arguments: Any, roots: tuple[str, ...], index_dir: Path | None, **options: Any) -> None:
         with open_repository(roots, index_dir) as repo:
-            for label, member in repo.members.items():
-                if build or (member.home.named() is None and _confirm_build(member.root)):
-                    _build(member, f"{label}: " if label else "")
             function(*arguments, repo=repo, **options)
 
     return opened
@@ -149,9 +159,11 @@ class Refresh:
     def __init__(self, repo: Repository, enabled: bool) -> None:
         self.repo, self.enabled = repo, enabled
 
-    def __call__(self) -> bool:
-        """Return whether the index is up to date now; if not, print why."""
+    def __call__(self, complete: bool = False) -> bool:
+        """Return whether the index is up to date now; if not, print why. `complete`: wait for calls and history."""
         self.repo.index  # noqa: B018 (raises NoIndex)
+        if complete:
+            self.complete()
         try:
             stale: object = self.repo.update_if_quick() if self.enabled else self.repo.stale()
         except AssayError as error:  # the folder is gone: the index still answers
@@ -160,15 +172,45 @@ class Refresh:
             echo(stale, err=True)
         return stale is None
 
+    def build_missing(self, everything: bool) -> None:
+        """Build missing indexes as far as questions need them, or bring all up to date.
+
+        A folder that is no repository is not indexed without asking, if there is someone to ask.
+        """
+        for label, member in self.repo.members.items():
+            if everything or (self.enabled and not member.home.await_first() and _should_build(member.root)):
+                _build(member, f"{label}: " if label else "", wait=everything)
+
+    def complete(self) -> None:
+        """Wait for calls and history: some questions are about them."""
+        if self.enabled and self.repo.pending:
+            with Bar() as bar:
+                self.repo.complete(bar)
+
+    def leave_rest(self) -> None:
+        """Say what the answer could not take into account, and leave it to a background process."""
+        if pending := self.repo.pending:
+            in_background = self.enabled and self.repo.complete_in_background()
+            echo("calls and history follow in the background" if in_background else pending, err=True)
+
 
 def question_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add `repository_options` and --no-refresh, passed as `refresh`; the command calls it before its first query."""
+    """Add options as `repository_options`, and --no-refresh, passed as `refresh`; it is called before the first query.
 
-    @repository_options
-    @click.option("--no-refresh", is_flag=True, help="Do not update the index first, even if that is quick.")
+    A missing index is built as far as the question needs it, and the rest left to the background.
+    """
+
+    @_build_option
+    @click.option("--no-refresh", is_flag=True, help="Neither build nor update the index first, even if that is quick.")
     @functools.wraps(function)
-    def opened(*arguments: Any, repo: Repository, no_refresh: bool, **options: Any) -> None:
-        function(*arguments, repo=repo, refresh=Refresh(repo, not no_refresh), **options)
+    def opened(*arguments: Any, repo: Repository, build: bool, no_refresh: bool, **options: Any) -> None:
+        refresh = Refresh(repo, not no_refresh)
+        refresh.build_missing(build)
+        try:
+            function(*arguments, repo=repo, refresh=refresh, **options)
+        finally:
+            with contextlib.suppress(AssayError, OSError):  # of the question itself, which is being reported
+                refresh.leave_rest()
 
     return opened
 
@@ -203,6 +245,11 @@ def _confirm_build(root: Path) -> bool:
     return _is_terminal() and confirm(f"{root}: no index yet. Build it now?", default=True)
 
 
+def _should_build(root: Path) -> bool:
+    is_repository = any((root / name).exists() for name in (".git", "assay.toml"))
+    return is_repository or not _is_terminal() or _confirm_build(root)
+
+
 def may_index(repo: Repository) -> bool:
     """Ask before indexing a home directory or file system root for the first time; return True if confirmed."""
     try:
@@ -219,10 +266,10 @@ def _is_terminal() -> bool:
     )  # None: closed by the caller
 
 
-def _build(repo: Repository, prefix: str) -> None:
+def _build(repo: Repository, prefix: str, wait: bool = True) -> None:
     anywhere = may_index(repo)
     with Bar() as bar:
-        report = repo.refresh(progress=bar, anywhere=anywhere)
+        report = repo.refresh(progress=bar, anywhere=anywhere, wait=wait)
     if report.mode != "fresh":
         echo(f"{prefix}indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
     if report.problems:

@@ -187,6 +187,7 @@ def _statements(heading: Heading) -> list[str]:
         ("try: ", "" if heading.sure else form.ADVICE),
         ("scope: ", heading.scope),
         ("index: ", "" if heading.fresh else heading.freshness),
+        ("pending: ", heading.pending),
     ]
     return [name + one_line(text) for name, text in lines if text]
 

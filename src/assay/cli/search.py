@@ -84,7 +84,7 @@ def search_command(
             progress=bar,
         )
     if form == "json":
-        print_json(json_answers.search(query, settings, fresh, results, explain))
+        print_json(json_answers.search(query, settings, json_answers.index_state(repo, fresh), results, explain))
     elif not results:
         echo(f"nothing found among {repo.searched(chunker)}")
     else:
@@ -177,7 +177,7 @@ def ask_command(
     with Bar() as bar:
         reply = repo.ask(question, **filters, model=model, threshold=threshold, progress=bar, show=stream)
     if form == "json":
-        print_json(json_answers.ask(reply, fresh))
+        print_json(json_answers.ask(reply, json_answers.index_state(repo, fresh)))
     else:
         _print_answer(reply, form, bool(stream and stream.anything), view)
     if reply.problem:

@@ -150,7 +150,7 @@ def impact_command(
     SYMBOL is a name such as run, Flask.run, flask.app.Flask.run or src/app.py::Flask.run, or a place such as
     src/app.py:120. If several match, all are included.
     """
-    refresh()
+    refresh(complete=True)
     changed = repo.symbol(symbol)
     dependents = repo.impact(symbol, depth=depth, min_confidence=min_confidence, everything=everything)
     around = repo.surroundings(symbol, [affected.item for affected in dependents])
@@ -227,7 +227,7 @@ def graph_command(
 
     Solid lines are certain, dotted ones inferred. `assay graph Flask.run --format dot | dot -Tsvg > run.svg`
     """
-    refresh()
+    refresh(complete=True)
     graph = repo.graph(symbol, depth=depth, limit=limit, edges=edges)
     if form == "json":
         print_json(json_answers.graph(graph))
@@ -250,7 +250,7 @@ def owners_command(place: str, repo: Repository, refresh: Refresh, limit: int, f
     commits that `assay index` reads; commits by bots, merges and bulk changes do not count. Exit code 1 when nobody is
     known.
     """
-    refresh()
+    refresh(complete=True)
     answers = repo.owners(place)
     nobody = not any(answer.rules or answer.authors for answer in answers)
     if form == "json":
@@ -306,7 +306,7 @@ def tests_command(
 
     PLACES are files or symbols (src/app.py, Flask.run, src/app.py:120); by default the files of git diff HEAD.
     """
-    refresh()
+    refresh(complete=True)
     requested = repo.ids_of(places) if places else _changed_files(repo.only("what git diff shows").root)
     indexed = requested if places else [path for path in requested if path in repo.files]
     tests = repo.affected_tests(indexed, depth=depth)

@@ -58,6 +58,7 @@ class Heading:
     confidence: float | None = None  # probability that one of the first five is right; None if unknown
     sure: bool = True  # False below the threshold, or without results
     unseen: tuple[str, ...] = ()  # only if not sure: words of the task that occur nowhere
+    pending: str = ""  # what the index does not have yet
 
 
 @dataclass(frozen=True, slots=True)

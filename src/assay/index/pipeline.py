@@ -1,27 +1,36 @@
-"""Index a folder: scan, parse, resolve, write a new generation. `index` is the entry point."""
+"""Index a folder in two stages. `index` is the entry point.
+
+scan → parse → write definitions, words and documents: the first generation, which answers questions
+     → resolve, read history and project files: the complete generation, whose bytes do not depend on the first's fate
+"""
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from assay.core.progress import Progress, Report
+from assay.core.progress import COMPLETE, NAMES, Progress, Report, overall_share
+from assay.errors import AssayError
+from assay.git import Git
 from assay.index.enrich.statements import update_statements
 from assay.index.facts import decode_facts
 from assay.index.file import File
 from assay.index.freshness import compare, is_full_index_faster
 from assay.index.history import update_history
 from assay.index.parse import ParseCache, Parsed, cache_path, parse_files
-from assay.index.resolve.parallel import resolve_all
+from assay.index.resolve import outline
+from assay.index.resolve.parallel import EdgeRows, resolve_all
 from assay.index.scan import Scan, check_root, read_configs, scan
 from assay.index.sections import update_sections
-from assay.index.table import FullIndexNeeded, full_table
+from assay.index.table import FullIndexNeeded, Table, full_table
 from assay.index.update import carry_over_skips, update
 from assay.index.version import index_version
 from assay.index.write import (
@@ -31,6 +40,7 @@ from assay.index.write import (
     file_row,
     finish,
     imported_edges,
+    imported_rows,
     previous_imports,
     symbol_rows,
     with_counts,
@@ -47,6 +57,33 @@ from assay.store.seal import seal
 from assay.system.files import check_extent
 
 
+@dataclass(frozen=True)
+class _Run:
+    """One run: the tree as scanned, the caches, and what it may do."""
+
+    root: Path
+    home: Home
+    scanned: Scan
+    cache: ParseCache
+    progress: Progress
+    since: int  # nanoseconds: files that changed later are read again by the next run
+    wait: bool  # for the complete index
+    history: bool  # read that of commits, too
+
+    def is_small(self) -> bool:
+        """Return whether completing the index takes about as long as starting a process for that."""
+        if len(self.scanned.files) > _SMALL_FILES:
+            return False
+        try:
+            commits = Git(self.root).ask("rev-list", "--count", f"--max-count={_SMALL_HISTORY + 1}", "HEAD")
+        except AssayError:
+            return True  # no history
+        return int(commits or 0) <= _SMALL_HISTORY
+
+
+_SMALL_FILES, _SMALL_HISTORY = 60, 500  # files and commits
+
+
 def index(
     root: Path,
     home: Home,
@@ -54,46 +91,67 @@ def index(
     progress: Progress | None = None,
     anywhere: bool = False,
     history: bool = True,
+    wait: bool = True,
 ) -> Report:
     """Update the index of `root` and report what was done; without `history`, that of commits stays as it is.
 
-    Raises TooWide for the first index of a home directory or a file system's root, unless `anywhere` is set.
+    Without `wait`, a first index ends when it can answer questions, and a later run completes it; a small one is
+    complete at once. Raises TooWide for the first index of a home directory or a file system's root, unless `anywhere`
+    is set.
     """
-    progress = progress or Progress()
+    progress = _SharedProgress(progress or Progress(), home)
     started, since = time.monotonic(), time.time_ns()
     check_root(root)
     if home.named() is None and not anywhere:
         check_extent(root)
     with _gc_disabled(), home.writing(progress.waiting), _parse_cache(root, home) as cache:
-        scanned = scan(root)
-        cache.flags = scanned.flags
-        report, documents = _index_code(root, home, scanned, cache, progress, rebuild)
-        report.skipped |= update_sections(root, home, scanned, cache, progress, documents, since)
-        report.notes |= update_statements(root, home, scanned, since)
-        history_warnings = update_history(root, home, progress) if history else []
-        report.warnings = list(dict.fromkeys([*scanned.warnings, *history_warnings]))
+        try:
+            scanned = scan(root)
+            cache.flags = scanned.flags
+            report = _index_code(_Run(root, home, scanned, cache, progress, since, wait, history), rebuild)
+        finally:
+            home.forget_progress()
+    report.warnings = list(dict.fromkeys([*scanned.warnings, *report.warnings]))
     report.documents = len(scanned.documents)
     report.seconds = time.monotonic() - started
     return report
 
 
-def _index_code(
-    root: Path, home: Home, scanned: Scan, cache: ParseCache, progress: Progress, rebuild: bool
-) -> tuple[Report, list[Parsed]]:
-    """Update the previous generation or build a new one; return the documents that were parsed on the way."""
-    previous, reason = _open_previous(root, home, scanned.flags)
+class _SharedProgress(Progress):
+    """Passes progress on, and records it for other processes."""
+
+    def __init__(self, inner: Progress, home: Home) -> None:
+        self._inner, self._home = inner, home
+        self.waiting, self.answering = inner.waiting, inner.answering  # type: ignore[method-assign]
+        self._step, self._total, self._done, self._noted = "", 0, 0, 0.0
+
+    def start(self, stage: str, total: int) -> None:
+        self._step, self._total, self._done = stage, total, 0
+        self._inner.start(stage, total)
+
+    def advance(self, count: int = 1) -> None:
+        self._done += count
+        if (now := time.monotonic()) - self._noted > 1:
+            self._noted = now
+            self._home.note_progress(overall_share(self._step, self._done / (self._total or 1)))
+        self._inner.advance(count)
+
+
+def _index_code(run: _Run, rebuild: bool) -> Report:
+    """Update the previous generation or build a new one."""
+    previous, reason = _open_previous(run.root, run.home, run.scanned.flags)
     try:
         if previous is not None and not reason and not rebuild:
             try:
-                if report := _try_update(root, home, scanned, previous, cache, progress):
-                    return report, []
+                if report := _update(run, previous):
+                    return report
             except FullIndexNeeded as why:
                 reason = str(why)
             except sqlite3.DatabaseError as error:
                 reason = f"{previous.folder}: the index is damaged ({error})"
-        report, documents = build(root, home, scanned, cache, progress, previous_imports(previous))
+        report = _build(run, previous)
         report.reason = "rebuild requested" if rebuild else reason
-        return report, documents
+        return report
     finally:
         if previous is not None:
             previous.close()
@@ -145,87 +203,184 @@ def _open_previous(root: Path, home: Home, flags: tuple[str, ...]) -> tuple[Gene
     return previous, ""
 
 
-def _try_update(
-    root: Path, home: Home, scanned: Scan, previous: Generation, cache: ParseCache, progress: Progress
-) -> Report | None:
-    """Update an index, or keep it if nothing changed; None if a full index is faster."""
+def _update(run: _Run, previous: Generation) -> Report | None:
+    """Update an index, complete it, or keep it if nothing changed; None if a full index is needed or faster."""
+    root, home, scanned = run.root, run.home, run.scanned
     changes = compare(root, scanned, previous)
-    if is_full_index_faster(changes, scanned):
+    incomplete = previous.stage == NAMES
+    # an incomplete index from elsewhere was verified, but not against its files
+    if is_full_index_faster(changes, scanned) or (incomplete and (changes or not previous.sealed)):
         return None
     if changes:
-        return update(root, home, scanned, changes, previous, cache, progress)
-    if not previous.sealed:
-        seal(previous.folder)  # an index from elsewhere that was verified completely
-    report = Report("fresh", files=len(previous.files), skipped=dict(scanned.skipped), problems=dict(scanned.problems))
-    carry_over_skips(previous, scanned, {}, report)
+        report = update(root, home, scanned, changes, previous, run.cache, run.progress)
+    else:
+        if not previous.sealed:
+            seal(previous.folder)  # an index from elsewhere that was verified completely
+        skipped, problems = dict(scanned.skipped), dict(scanned.problems)
+        report = Report("fresh", previous.stage, len(previous.files), skipped=skipped, problems=problems)
+        carry_over_skips(previous, scanned, {}, report)
+        if incomplete and run.wait:
+            first = _stored_first(run, previous)
+            if first is None:
+                return None
+            report.mode = "full"
+            _complete(run, first, report)
+    unreadable = update_sections(root, home, scanned, run.cache, run.progress, [], run.since)
+    report.skipped |= unreadable
+    if report.stage == COMPLETE and report.mode != "full":
+        _read_project_files(run, report)
+        _read_history(run, report)
     return report
 
 
-# Full index
+def _read_project_files(run: _Run, report: Report) -> None:
+    report.notes |= update_statements(run.root, run.home, run.scanned, run.since)
 
 
-def build(
-    root: Path, home: Home, scanned: Scan, cache: ParseCache, progress: Progress, imported: list[ImportedRow]
-) -> tuple[Report, list[Parsed]]:
-    """Parse (or load from cache) every file, resolve all references, and write a new generation.
+def _read_history(run: _Run, report: Report) -> None:
+    if run.history:
+        report.warnings += update_history(run.root, run.home, run.progress)
 
-    Documents are parsed in the same pass and returned.
+
+# Full index, stage one: definitions, words and documents
+
+
+@dataclass(frozen=True)
+class _First:
+    """A generation whose references are not resolved yet."""
+
+    folder: Path
+    table: Table
+    rows: dict[str, FileRow]
+    numbers: dict[str, int]  # of items, by id
+    indexed_at: int
+    started: float  # monotonic
+
+
+def _build(run: _Run, previous: Generation | None) -> Report:
+    """Parse (or load from cache) every file and write a new index: first what needs no resolution, then all of it.
+
+    A previous complete index stays in use until the new one is complete.
     """
-    report = Report("full", skipped=dict(scanned.skipped), problems=dict(scanned.problems))
-    indexed_at = time.time_ns()
-    started = time.monotonic()
-    configs = read_configs(root, scanned)
-    with home.new_generation() as folder:
-        catalogue = Catalogue.create(folder / CATALOGUE_NAME)
-        files: dict[str, File] = {}
-        rows: dict[str, FileRow] = {}
-        numbers: dict[str, int] = {}
-        words: list[postings.Words] = []
-        columns: list[Array] = []
-        documents: list[Parsed] = []
-        entries = {**scanned.files, **scanned.documents}
-        progress.start("parsing", len(entries))
-        largest_first = sorted(entries, key=lambda path: (-entries[path].size, path))
-        for parsed in parse_files(root, largest_first, cache, progress.advance):
-            if parsed.path in scanned.documents:
-                documents.append(parsed)
-                continue
-            if not accept(parsed, report) or parsed.extracted is None:
-                continue
-            file = File(parsed.path, decode_facts(parsed.extracted.facts), is_test_path(parsed.path))
-            files[parsed.path] = file
-            rows[parsed.path] = file_row(len(rows) + 1, parsed, file, scanned)
-            symbols = symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
-            words += add_items(catalogue, symbols, parsed.path, parsed.extracted)
-            columns.append(column_store.describe_symbols(symbols))
-        digests: dict[str, str] = {}
+    report = Report("full", skipped=dict(run.scanned.skipped), problems=dict(run.scanned.problems))
+    answers_first = (previous is None or previous.stage == NAMES) and not run.is_small()
+    with run.home.new_generation() as folder:
+        first, unreadable = _write_first(run, folder, previous_imports(previous), report)
+        if not answers_first:
+            _resolve(run, first, folder, report)
+    if answers_first:
+        published = run.home.current()
+        assert published is not None
+        report.stage, report.seconds = NAMES, time.monotonic() - first.started
+        if run.wait:
+            run.progress.answering(report)
+            _complete(run, replace(first, folder=published), report)
+    report.skipped |= unreadable
+    return report
 
-        def write_what_needs_no_edges() -> None:
-            digests.update(
-                words=postings.joined(words).write(folder), columns=column_store.Columns.of(columns).write(folder)
-            )
-            words.clear()
-            catalogue.add_indexes()
-            cache.prune()
 
-        progress.start("resolving", len(files))
-        table = full_table(files, configs)
-        resolved = resolve_all(
-            table,
-            sorted(files),
-            numbers,
-            {path: row.number for path, row in rows.items()},
-            progress.advance,
-            write_what_needs_no_edges,
-        )
-        resolved.dependencies.save(folder)
-        report.problems |= resolved.problems
-        report.files = report.parsed = report.resolved = len(files)
-        catalogue.add_files(with_counts(row, resolved.calls[path]) for path, row in rows.items())
-        catalogue.add_externals(enumerate(resolved.externals, 1))
-        # merged edges whose file is unchanged
-        carried = [row for row in imported if row[6] in rows and rows[row[6]].hash == row[7]]
-        catalogue.add_imported(carried)
-        edges = np.concatenate([resolved.edges, imported_edges(carried, numbers, rows)])
-        finish(folder, catalogue, edges, digests, scanned, configs, report, indexed_at, started)
-    return report, documents
+def _write_first(run: _Run, folder: Path, imported: list[ImportedRow], report: Report) -> tuple[_First, dict[str, str]]:
+    """Parse all files and documents in one pass; return the generation, and why documents could not be read."""
+    indexed_at, started, scanned = time.time_ns(), time.monotonic(), run.scanned
+    configs = read_configs(run.root, scanned)
+    catalogue = Catalogue.create(folder / CATALOGUE_NAME)
+    files: dict[str, File] = {}
+    rows: dict[str, FileRow] = {}
+    numbers: dict[str, int] = {}
+    words: list[postings.Words] = []
+    columns: list[Array] = []
+    documents: list[Parsed] = []
+    entries = {**scanned.files, **scanned.documents}
+    run.progress.start("parsing", len(entries))
+    largest_first = sorted(entries, key=lambda path: (-entries[path].size, path))
+    for parsed in parse_files(run.root, largest_first, run.cache, run.progress.advance):
+        if parsed.path in scanned.documents:
+            documents.append(parsed)
+            continue
+        if not accept(parsed, report) or parsed.extracted is None:
+            continue
+        file = File(parsed.path, decode_facts(parsed.extracted.facts), is_test_path(parsed.path))
+        files[parsed.path] = file
+        rows[parsed.path] = file_row(len(rows) + 1, parsed, file, scanned)
+        symbols = symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
+        words += add_items(catalogue, symbols, parsed.path, parsed.extracted)
+        columns.append(column_store.describe_symbols(symbols))
+    run.cache.prune()
+    digests = {
+        "words": postings.joined(words).write(folder),
+        "columns": column_store.Columns.of(columns).write(folder),
+    }
+    catalogue.add_indexes()
+    catalogue.add_files(rows.values())
+    # merged edges whose file is unchanged
+    catalogue.add_imported(row for row in imported if row[6] in rows and rows[row[6]].hash == row[7])
+    report.files = report.parsed = len(files)
+    table = full_table(files, configs)
+    first = _First(folder, table, rows, numbers, indexed_at, started)
+    named, externals = _edges_by_name(first)
+    catalogue.replace_externals(externals)
+    edges = np.concatenate([named, imported_edges(imported_rows(catalogue), numbers, rows)])
+    finish(folder, catalogue, edges, digests, scanned, configs, report, indexed_at, started, NAMES)
+    unreadable = update_sections(run.root, run.home, scanned, run.cache, run.progress, documents, run.since)
+    return first, unreadable
+
+
+def _edges_by_name(first: _First) -> tuple[Array, list[str]]:
+    """Return the edges that need no evaluation, and the external names they refer to."""
+    edges = EdgeRows(first.numbers, {path: row.number for path, row in first.rows.items()})
+    for path in sorted(first.rows):
+        edges.add(path, outline(first.table, path, ""))
+    return edges.array(), list(edges.externals)
+
+
+def _stored_first(run: _Run, previous: Generation) -> _First | None:
+    """Return an unchanged first generation to complete; None if facts of its files are not in the parse cache."""
+    files: dict[str, File] = {}
+    for path, row in previous.files.items():
+        extracted = run.cache.get(row.hash, row.language)
+        if extracted is None:
+            return None
+        files[path] = File(path, decode_facts(extracted.facts), bool(row.test))
+    numbers = dict(previous.catalogue.connection.execute("SELECT id, number FROM symbols").fetchall())
+    table = full_table(files, read_configs(run.root, run.scanned))
+    started = time.monotonic() - float(previous.meta["seconds"])
+    return _First(previous.folder, table, previous.files, numbers, int(previous.meta["indexed_at"]), started)
+
+
+# Stage two: calls, history and what project files state
+
+
+def _complete(run: _Run, first: _First, report: Report) -> None:
+    """Write the complete generation beside the first one, which answers questions meanwhile."""
+    with run.home.new_generation() as folder:
+        for path in first.folder.iterdir():
+            if path.suffix != ".json":  # the seal
+                shutil.copyfile(path, folder / path.name)
+        _resolve(run, first, folder, report)
+
+
+def _resolve(run: _Run, first: _First, folder: Path, report: Report) -> None:
+    """Resolve all references of a first generation in `folder`, and read history meanwhile."""
+    rows, paths = first.rows, sorted(first.rows)
+
+    def read_meanwhile() -> None:
+        _read_history(run, report)
+        run.progress.start("resolving", len(paths))
+
+    _read_project_files(run, report)
+    resolved = resolve_all(
+        first.table,
+        paths,
+        first.numbers,
+        {path: row.number for path, row in rows.items()},
+        run.progress.advance,
+        read_meanwhile,
+    )
+    resolved.dependencies.save(folder)
+    report.problems |= resolved.problems
+    report.resolved, report.stage = len(paths), COMPLETE
+    catalogue = Catalogue.edit(folder / CATALOGUE_NAME)
+    catalogue.add_files(with_counts(rows[path], resolved.calls[path]) for path in paths)
+    catalogue.replace_externals(resolved.externals)
+    edges = np.concatenate([resolved.edges, imported_edges(imported_rows(catalogue), first.numbers, rows)])
+    finish(folder, catalogue, edges, {}, run.scanned, first.table.configs, report, first.indexed_at, first.started)

@@ -87,7 +87,7 @@ def prepare_passages(root: Path, home: Home, chunker: Chunker = DEFAULT, progres
     path = passages.path_of(home.folder, str(chunker))
     if not is_ready(home, chunker):
         progress = progress or Progress()
-        with home.writing(progress.waiting):
+        with home.deriving(progress.waiting):
             key = _key(home, chunker)
             if passages.key_at(path) != key:  # unless another process already wrote them
                 passages.write(path, key, chunker.identity, _split_documents(root, home, chunker, progress))

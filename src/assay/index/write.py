@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from assay.core.items import EDGE_TYPES, PROVENANCES
-from assay.core.progress import Report
+from assay.core.progress import COMPLETE, Report
 from assay.index.extract.texts import place_words
 from assay.index.facts import Extracted, decode_texts
 from assay.index.file import File
@@ -19,7 +19,7 @@ from assay.store import edges as edge_store
 from assay.store import postings
 from assay.store.arrays import Array
 from assay.store.catalogue import NAME as CATALOGUE_NAME
-from assay.store.catalogue import SCHEMA_VERSION, Catalogue, FileRow, SymbolRow, TextRow
+from assay.store.catalogue import SCHEMA_VERSION, STAGE, Catalogue, FileRow, SymbolRow, TextRow
 from assay.store.generation import Generation
 
 
@@ -101,7 +101,7 @@ def with_counts(row: FileRow, calls: CallCounts) -> FileRow:
 
 def finish(
     folder: Path, catalogue: Catalogue, edges: Array, digests: dict[str, str], scanned: Scan, configs: dict[str, str],
-    report: Report, indexed_at: int, started: float,
+    report: Report, indexed_at: int, started: float, stage: str = COMPLETE,
 ) -> None:  # fmt: skip
     """Write the remaining data and seal the generation with the metadata that readers verify.
 
@@ -111,14 +111,13 @@ def finish(
     skipped = [(p, r, 0, *_stat(stats, p)) for p, r in report.skipped.items()] + [
         (p, r, 1, *_stat(stats, p)) for p, r in report.problems.items()
     ]
-    catalogue.replace_scan(
-        skipped, [(p, scanned.configs[p].size, scanned.configs[p].mtime, text) for p, text in configs.items()]
-    )
+    manifests = [(p, scanned.configs[p].size, scanned.configs[p].mtime, text) for p, text in configs.items()]
+    catalogue.replace_scan(sorted(skipped), sorted(manifests))  # the bytes of a table depend on the order of insertion
     catalogue.set_meta(
         {
             "schema": str(SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
             "edges": edge_store.write(folder, edges), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
-            "others": str(scanned.others), "flags": ",".join(scanned.flags), "catalogue_bytes": "0" * 12, **digests,
+            "others": str(scanned.others), "flags": ",".join(scanned.flags), STAGE: stage, "catalogue_bytes": "0" * 12, **digests,
         }
     )  # fmt: skip
     catalogue.finish(folder / CATALOGUE_NAME)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from assay.errors import AssayError
@@ -97,6 +97,13 @@ class Question(ABC):
         """Return the cache key: everything that decides the answer except the state of the repository."""
         return [type(self).__name__, self.profile, self.format, self.k, self.budget, *self.parts()]
 
+    def _heading(self, **fields: Any) -> Heading:
+        """Return the heading of an answer with the state of the index."""
+        from assay.core.packs import Heading
+
+        heading = Heading(fresh=not self.stale, freshness=self.freshness(), pending=self.repo.pending)
+        return replace(heading, **fields)
+
     def freshness(self) -> str:
         if not self.stale:
             return "fresh: nothing changed since"
@@ -128,7 +135,6 @@ class Task(Question):
             self.repo.note_given(items, self.task, self.session)
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
-        from assay.core.packs import Heading
         from assay.rank.confidence import confidence, unseen_words
 
         settings, engine = self.repo.configuration.context, self.repo.engine(self.profile)
@@ -136,7 +142,7 @@ class Task(Question):
         ranked = engine.first(ranking, self.k or settings.k)
         chance = confidence(ranking, engine.profile)
         sure = bool(ranked) and (chance is None or chance >= settings.threshold)
-        heading = Heading(self.task, not self.stale, self.freshness(), confidence=chance, sure=sure)
+        heading = self._heading(task=self.task, confidence=chance, sure=sure)
         return ranked, heading if sure else self._unsure(heading, unseen_words(ranking))
 
     def _unsure(self, heading: Heading, unseen: tuple[str, ...]) -> Heading:
@@ -172,12 +178,11 @@ class Files(Question):
         return [self.task, self.paths]
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
-        from assay.core.packs import Heading
         from assay.rank.impact import for_files
 
         engine = self.repo.engine(self.profile) if self.task.strip() else None
         ranked = for_files(self.repo.index, self.paths, engine, self.task)
-        return ranked, Heading(self.task, not self.stale, self.freshness(), scope=f"files {', '.join(self.paths)}")
+        return ranked, self._heading(task=self.task, scope=f"files {', '.join(self.paths)}")
 
 
 def _terms_of(task: str) -> frozenset[str]:
@@ -227,7 +232,6 @@ class Review(Question):
         return [self.base, self.changes, self.links]
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
-        from assay.core.packs import Heading
         from assay.index.history import removed
         from assay.rank.review import Diff, for_review
 
@@ -237,7 +241,7 @@ class Review(Question):
                 if self.git.shallow
                 else "name another BASE"
             )
-            return [], Heading("", not self.stale, self.freshness(), scope=f"nothing changed since {self.base}; {hint}")
+            return [], self._heading(scope=f"nothing changed since {self.base}; {hint}")
         before = self._indexed_before()
         stale = {change.path for change in self.changes} & set(self.stale) & self.repo.files.keys()
         unsure = frozenset(stale - before)
@@ -248,7 +252,7 @@ class Review(Question):
         )
         scope = f"{counted(len(self.changes), 'file')} changed since {self.base}"
         ranked = [self._with_link(entry) for entry in review.ranked]
-        return ranked, Heading("", not self.stale, freshness, scope=scope, sections=review.sections)
+        return ranked, self._heading(freshness=freshness, scope=scope, sections=review.sections)
 
     @property
     def _scale(self) -> float:

@@ -78,7 +78,7 @@ def _stored_or_made(generation: Generation, home: Home, files: Mapping[str, File
         chosen = list(files.values())
         made = embedder.embed(list(_descriptions(generation, [chosen[place] for place in missing])))
         rows[missing] = made.astype(_STORED)  # so that a stored row and a new one are the same
-        with home.writing():
+        with home.deriving():
             arrays.write(path, _arrays(key, chosen, rows))
     return rows
 

@@ -121,13 +121,16 @@ def why(task: str, profile: str, explanations: Sequence[Explanation]) -> Json:
     return {"task": task, "profile": profile, "explanations": [explanation(explained) for explained in explanations]}
 
 
-def search(query: str, settings: SearchSettings, fresh: bool, results: SearchResults, explain: bool = False) -> Json:
-    """Return the results of a search; `explain` adds the contributions to each score, as log odds."""
+def search(query: str, settings: SearchSettings, state: Json, results: SearchResults, explain: bool = False) -> Json:
+    """Return the results of a search; `explain` adds the contributions to each score, as log odds.
+
+    `state` is that of the index (`index_state`).
+    """
     components = {"chunker": settings.chunker, "embedder": settings.embedder, "reranker": settings.reranker}
     return {
         "query": query,
         **components,
-        "fresh": fresh,
+        **state,
         **({"notes": list(results.notes)} if results.notes else {}),
         "results": [_search_result(rank, result, explain) for rank, result in enumerate(results, 1)],
     }
@@ -152,10 +155,17 @@ def _match(match: Match) -> Json:
     return {**line, "columns": [list(span) for span in match.spans], "text": match.text}
 
 
-def ask(reply: Reply, fresh: bool) -> Json:
+def ask(reply: Reply, state: Json) -> Json:
     from assay.answer.reply import as_json
 
-    return as_json(reply) | {"fresh": fresh}
+    return as_json(reply) | state
+
+
+def index_state(repo: Repository, fresh: bool | None = None) -> Json:
+    """Return whether the index is fresh, and what it does not have yet, if anything."""
+    pending = repo.pending
+    state: Json = {"fresh": repo.freshness().fresh if fresh is None else fresh}
+    return state | ({"pending": pending} if pending else {})
 
 
 def per_repository(repo: Repository, describe: Callable[[Repository], Json]) -> Json:
@@ -173,6 +183,8 @@ def status(repo: Repository) -> Json:
         **dataclasses.asdict(repo.status()),
         "fresh": fresh.fresh,
         "stale": fresh.stale,
+        "stage": repo.index.generation.stage,
+        "pending": repo.pending,
         "warnings": repo.look().found.warnings,
         "ignored_settings": repo.ignored_settings,
     }

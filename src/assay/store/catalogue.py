@@ -15,6 +15,7 @@ from assay.system.database import check_schema, connect, statements
 SCHEMA_VERSION = 3
 
 NAME = "catalogue.db"
+STAGE = "stage"  # key of `meta`: NAMES while calls and history are still to come, else COMPLETE
 
 
 def _quoted(names: Iterable[str]) -> str:
@@ -207,8 +208,10 @@ class Catalogue:
     def add_texts(self, rows: Iterable[TextRow]) -> None:
         self.connection.executemany(f"INSERT INTO texts VALUES ({_placeholders(TextRow)})", rows)
 
-    def add_externals(self, rows: Iterable[tuple[int, str]]) -> None:
-        self.connection.executemany("INSERT INTO externals VALUES (?, ?)", rows)
+    def replace_externals(self, names: Iterable[str]) -> None:
+        """Number external names from 1."""
+        self.connection.execute("DELETE FROM externals")
+        self.connection.executemany("INSERT INTO externals VALUES (?, ?)", enumerate(names, 1))
 
     def external(self, name: str) -> int:
         """Return the number of an external name, adding it if needed."""

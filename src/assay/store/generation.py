@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from assay.core.progress import COMPLETE
 from assay.errors import AssayError
 from assay.store import catalogue
 from assay.store.catalogue import Catalogue, FileRow
@@ -138,6 +139,11 @@ class Generation:
     @cached_property
     def meta(self) -> dict[str, str]:
         return self.catalogue.meta()
+
+    @property
+    def stage(self) -> str:
+        """NAMES while calls and history are still to come, else COMPLETE."""
+        return self.meta.get(catalogue.STAGE, COMPLETE)
 
     @cached_property
     def files(self) -> dict[str, FileRow]:

@@ -20,6 +20,7 @@ import os
 import re
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Collection, Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -32,12 +33,16 @@ from assay.system.database import was_interrupted
 from assay.system.files import FOLDER, TooLarge, atomic_write, open_regular, read_regular
 
 SECTIONS = "sections.npz"  # of documents; outside the generations, as they change at other times
+PROGRESS = "progress"  # of the process that completes the index
 LEARNED = "learned.db"  # feedback; outside the generations and independent of them
 KEEP = 2  # generations: the current one, and the previous for readers that are opening it
 
 # numpy reports a full disk without an errno
 _CANNOT_WRITE = (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
+_DERIVING = "lock-derived"
+_POLL_SECONDS = 0.1
+_MAX_REASON = 1_000  # bytes of the recorded progress or failure
 _MAX_DIGITS = 18  # of a generation's name
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")  # temporary file of a killed `atomic_write`
 
@@ -53,6 +58,15 @@ def _close_inherited_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_inherited_locks)
+
+
+class Completion(NamedTuple):
+    """State of the process that writes an index, or the failure of the last one."""
+
+    running: bool
+    share: float = 0.0
+    process: int = 0  # 0 if unknown
+    failure: str = ""
 
 
 class Home:
@@ -121,11 +135,23 @@ class Home:
 
         The lock ends with its process.
         """
+        with self._locked("lock", waiting):
+            self._sweep()
+            yield
+
+    @contextlib.contextmanager
+    def deriving(self, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Hold the lock of files made from an index on first use (passages, vectors): no writer of the index waits."""
+        with self._locked(_DERIVING, waiting):
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self, name: str, waiting: Callable[[], None]) -> Iterator[None]:
         self.check()
         self.refuse_tracked()
         self.prepare()
         try:
-            handle = open(self.folder / "lock", "a+b", opener=_open_lock)  # noqa: SIM115
+            handle = open(self.folder / name, "a+b", opener=_open_lock)  # noqa: SIM115
         except OSError as error:
             raise cannot_write(self.folder, error) from None
         with handle:
@@ -134,10 +160,53 @@ class Home:
                 if not _lock(handle.fileno(), wait=False):
                     waiting()
                     _lock(handle.fileno(), wait=True)
-                self._sweep()
                 yield
             finally:
                 _lock_descriptors.discard(handle.fileno())
+
+    def is_locked(self, name: str = "lock") -> bool:
+        """Return whether a process holds a lock, by default that of the writer."""
+        try:
+            with open_regular(self.folder / name) as handle:
+                return not _lock(handle.fileno(), wait=False)
+        except OSError:
+            return False
+
+    def await_first(self) -> bool:
+        """Wait while another process builds a first index, until it answers questions; return whether there is one."""
+        while self.named() is None:
+            if not self.is_locked():
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    # progress of the process that completes the index, for others
+
+    def note_progress(self, share: float) -> None:
+        """Record the share of an index that is done, for other processes."""
+        with contextlib.suppress(OSError), atomic_write(self.folder / PROGRESS) as file:
+            file.write(f"{share:.2f} {os.getpid()}\n".encode("ascii"))
+
+    def note_failure(self, reason: str) -> None:
+        """Record why the index could not be completed."""
+        with contextlib.suppress(OSError), atomic_write(self.folder / PROGRESS) as file:
+            file.write(f"failed {reason}".encode("utf-8", "replace")[:_MAX_REASON])
+
+    def forget_progress(self) -> None:
+        with contextlib.suppress(OSError):
+            (self.folder / PROGRESS).unlink()
+
+    def progress(self) -> Completion:
+        """Return how far the process is that writes the index."""
+        is_running = self.is_locked()
+        try:
+            text = read_regular(self.folder / PROGRESS, _MAX_REASON, follow=False).decode("utf-8", "replace")
+            if text.startswith("failed "):
+                return Completion(is_running, failure="" if is_running else text[len("failed ") :])
+            share, process = text.split()
+            return Completion(is_running, min(max(float(share), 0.0), 1.0), int(process))
+        except (OSError, TooLarge, ValueError):
+            return Completion(is_running)
 
     @contextlib.contextmanager
     def new_generation(self) -> Iterator[Path]:
@@ -182,6 +251,8 @@ class Home:
         old = [path for path in generations if path != current][: max(0, len(generations) - KEEP)]
         for path in [*old, *self.generations.glob(".new-*")]:
             shutil.rmtree(path, ignore_errors=True)
+        if self.is_locked(_DERIVING):
+            return
         with os.scandir(self.folder) as entries:
             leftovers = [entry.path for entry in entries if _LEFTOVER.fullmatch(entry.name)]
         for name in leftovers:

@@ -17,6 +17,7 @@ from pathlib import Path, PurePath
 from assay.errors import announce
 
 _MARKERS = (".git", "assay.toml")  # of a repository, and of a workspace
+_PACKAGE_ROOT = str(Path(__file__).parents[2])  # PYTHONPATH entry of a child process
 _MAX_LINKS = 40  # as in Linux
 
 # guarded folders of this process: their paths, with and without links, and the same as (device, inode), for other names
@@ -157,3 +158,9 @@ def _announce_skipped(*places: str) -> None:
         f"PATH: skipped {listed}: relative, or inside a folder that assay reads, whose programs are never started",
         SkippedPrograms,
     )
+
+
+def child_environment() -> dict[str, str]:
+    """Return the environment of a child, which imports this very package and starts no program that we would not."""
+    paths = [_PACKAGE_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PATH": safe_path(), "PYTHONPATH": os.pathsep.join(paths), "PYTHONIOENCODING": "utf-8"}

@@ -21,6 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from assay import __version__
 from assay.config.configuration import Configuration, load
 from assay.core.golden import Hit, Response, Stage
+from assay.core.progress import NAMES
 from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, finished, folder_of
 from assay.index.freshness import check_tree
@@ -95,7 +96,10 @@ class IndexedSystem(System, Generic[Opened]):
 
     def stale(self, repository: str = "") -> str:
         folder = folder_of(self._root, self._corpus, repository)
-        stale = check_tree(folder, self.opened(repository).index).freshness.stale
+        index = self.opened(repository).index
+        if index.generation.stage == NAMES:
+            return "calls and history are not indexed yet"
+        stale = check_tree(folder, index).freshness.stale
         return f"{counted(len(stale), 'file')} changed" if stale else ""
 
     def close(self) -> None:

@@ -71,7 +71,12 @@ def statements(pack: Pack) -> list[tuple[str, str]]:
         ("searched" if heading.confidence else "found", searched(heading)),
         ("try", "" if heading.sure else ADVICE),
     ]
-    question = [("task", heading.task), ("scope", heading.scope), ("index", heading.freshness)]
+    question = [
+        ("task", heading.task),
+        ("scope", heading.scope),
+        ("index", heading.freshness),
+        ("pending", heading.pending),
+    ]
     lines = [
         *(question + reasons if heading.sure else reasons + question),  # an unsure answer says so first
         ("tokens", f"{pack.tokens} of {pack.budget}"),

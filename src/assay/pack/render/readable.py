@@ -99,7 +99,7 @@ MARKER = "<!-- assay -->"  # first line, identifies the comment to update
 _MOST_CHARACTERS = 65_000  # GitHub accepts 65,536; leaves room for an added line
 _OPEN_SECTIONS = ("missing",)  # sections shown unfolded: they are not visible in the diff
 # heading lines that are shown; tokens and a fresh index are not worth a line here
-_SHOWN_STATEMENTS = ("confidence", "searched", "found", "unmatched words", "nearest names", "try")
+_SHOWN_STATEMENTS = ("pending", "confidence", "searched", "found", "unmatched words", "nearest names", "try")
 
 
 def _comment_head(pack: Pack) -> str:

@@ -226,7 +226,7 @@ def prepare(
         damaged = passages.path_of(home.folder, chunker)
         remedy = "Delete it, and it will be made again"
         raise UnusableIndex(f"{damaged}: the index of passages is damaged ({error}). {remedy}") from None
-    with home.writing():
+    with home.deriving():
         arrays.write(path, _arrays(key, rows, chosen.name))
     return VectorIndex.of(chosen, rows, store)
 

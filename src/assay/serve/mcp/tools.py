@@ -115,7 +115,7 @@ def _pack_context(call: Call, repo: Repository, args: requests.Context) -> str:
     )
     note = _OUTLINE_HINT if ranked and not full else ""
     scope = "; ".join(filter(None, (heading.scope, note)))
-    heading = replace(heading, task="", scope=scope, freshness=_freshness(call, question.stale))
+    heading = replace(heading, task="", scope=scope, freshness=_freshness(call, repo, question.stale), pending="")
     packed = Context.of(shown, budget, source, heading, "text")
     call.conversation.remember(packed.items, source)
     if args.task and not args.files:
@@ -145,7 +145,7 @@ def _pack_symbols(call: Call, repo: Repository, args: requests.Context) -> str:
         [Ranked(item, 1.0) for item in items], source, bodies=True, repeat=args.repeat
     )
     note = _REPEAT_HINT if any(SENT in candidate.why for candidate in ranked) else ""
-    heading = Heading(freshness=_freshness(call, repo.freshness().stale), scope=note)
+    heading = Heading(freshness=_freshness(call, repo, repo.freshness().stale), scope=note)
     packed = Context.of(ranked, args.budget, source, heading, "text")
     call.conversation.remember(packed.items, source)
     return packed.render()
@@ -153,14 +153,16 @@ def _pack_symbols(call: Call, repo: Repository, args: requests.Context) -> str:
 
 def _stale_warning(call: Call, repo: Repository) -> str:
     """Return a staleness line, or an empty string while the index is fresh."""
-    freshness = _freshness(call, repo.freshness().stale)
+    freshness = _freshness(call, repo, repo.freshness().stale)
     return f"index: {freshness}\n" if freshness else ""
 
 
-def _freshness(call: Call, stale: Sequence[str]) -> str:
-    """Describe stale files and the state of the refresh, which is requested; empty while the index is fresh."""
+def _freshness(call: Call, repo: Repository, stale: Sequence[str]) -> str:
+    """Describe stale files, or what is still to come, and request a refresh; empty while the index is up to date."""
     if not stale:
-        return ""
+        if pending := repo.pending:
+            call.resident.look()
+        return pending
     call.resident.look()
     names = ", ".join(stale[:_MAX_NAMED]) + (" …" if len(stale) > _MAX_NAMED else "")
     state = call.resident.state

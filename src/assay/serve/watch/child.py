@@ -23,19 +23,11 @@ from typing import Any
 
 from assay.api import Repository
 from assay.config.trust import UntrustedSettings
-from assay.core.progress import Progress, Report
+from assay.core.progress import Progress, Report, overall_share
 from assay.errors import AssayError
 from assay.store.layout import Home
-from assay.system.programs import safe_path
+from assay.system.programs import child_environment
 
-# stage → (start, end) as shares of a first indexing; measured on 84 to 2,800 files
-_STAGE_SHARES = {
-    "parsing": (0.0, 0.5),
-    "resolving": (0.5, 0.75),
-    "reading documents": (0.75, 0.8),
-    "reading history": (0.8, 1.0),
-}
-_PACKAGE_ROOT = str(Path(__file__).parents[3])  # PYTHONPATH entry of the child
 _STOP_SECONDS = 5  # from SIGTERM to SIGKILL
 
 
@@ -114,24 +106,13 @@ def _read_progress(process: subprocess.Popen[str]) -> Iterator[Step | Report]:
             yield Report(**message["report"])
         else:
             yield (
-                Step(waiting=True) if "waiting" in message else Step(_overall_share(message["stage"], message["share"]))
+                Step(waiting=True) if "waiting" in message else Step(overall_share(message["stage"], message["share"]))
             )
     code = process.wait()
     reader.join(_STOP_SECONDS)
     if not done:
         reason = f"by signal {-code}" if code < 0 else f"exit code {code}"
         raise AssayError(" ".join([f"indexing stopped before it finished ({reason}).", *last_stderr_line]).strip())
-
-
-def child_environment() -> dict[str, str]:
-    """Return the environment of a child, which imports this very package and starts no program that we would not."""
-    paths = [_PACKAGE_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PATH": safe_path(), "PYTHONPATH": os.pathsep.join(paths), "PYTHONIOENCODING": "utf-8"}
-
-
-def _overall_share(stage: str, done: float) -> float:
-    start, end = _STAGE_SHARES.get(stage, (1.0, 1.0))
-    return start + (end - start) * done
 
 
 def _terminate(process: subprocess.Popen[str]) -> None:

@@ -273,7 +273,7 @@ class Keeper:
             self._repo.close()
             self._checked_generation = current
         try:
-            return not self._repo.freshness().fresh
+            return bool(self._repo.pending) or not self._repo.freshness().fresh
         except (AssayError, OSError):
             return True  # no usable index
 

@@ -73,7 +73,7 @@ def search(bench: Bench, request: requests.SearchQuery) -> Values | str:
 
         def answer() -> str:
             results = repo.search(request.query, settings.k, **request.arguments())
-            return _encoded(json_answers.search(request.query, settings, repo.freshness().fresh, results))
+            return _encoded(json_answers.search(request.query, settings, json_answers.index_state(repo), results))
 
         return _remembered(bench, repo, ("search", request, settings), answer)
 
@@ -82,7 +82,7 @@ def ask(bench: Bench, request: requests.AskQuery) -> Values:
     """Answer a question. The model comes from assay.toml only: a request cannot choose a server to contact."""
     with bench.searching() as repo:
         reply = repo.ask(request.question, threshold=request.threshold, **request.arguments())
-        return _with_missing(bench, repo, json_answers.ask(reply, repo.freshness().fresh))
+        return _with_missing(bench, repo, json_answers.ask(reply, json_answers.index_state(repo)))
 
 
 def _remembered(bench: Bench, repo: Repository, question: Iterable[object], answer: Callable[[], str]) -> Values | str:

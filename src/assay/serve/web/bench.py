@@ -182,7 +182,7 @@ class Bench:
     ) -> CachedAnswer:
         """Return the cached answer of a key, or make and cache it; any change that affects ranking invalidates it."""
         state = repo.look().state
-        if not state:
+        if not state or repo.pending:
             return make()
         key = key_of(repo.index, state, [*question, *repo.feedback_state()])
         answer = self._answers.get(key)

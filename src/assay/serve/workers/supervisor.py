@@ -25,12 +25,12 @@ from assay.config.roots import Root
 from assay.errors import AssayError
 from assay.serve.board import RESTARTS, Board, board_file
 from assay.serve.registry import RegistryWatcher
-from assay.serve.watch.child import child_environment
 from assay.serve.watch.upkeep import IndexReport, Upkeep
 from assay.serve.web.application import STOP_SECONDS, board_columns
 from assay.serve.workers.channel import Channel, Look, Registered, Reported, Served, Settings, Started
 from assay.serve.workers.plan import Plan
 from assay.store.layout import Home
+from assay.system.programs import child_environment
 
 _START_SECONDS = 60.0  # for a worker to accept connections, on a busy machine
 _KILL_SECONDS = STOP_SECONDS + 4.0  # from SIGTERM to SIGKILL; closing an index takes a moment, too

@@ -107,8 +107,10 @@ def took(seconds: float) -> str:
 
 
 def freshness_badge(repo: Repository) -> Markup:
-    """Render a badge: fresh, or the number of stale files."""
+    """Render a badge: fresh, the number of stale files, or what is still to come."""
     stale = repo.freshness().stale
+    if not stale and (pending := repo.pending):
+        return element("span", pending, class_="badge kind-loss")
     if not stale:
         return element("span", "fresh", class_="badge kind-win")
     return element("span", f"{counted(len(stale), 'file')} changed since", class_="badge kind-loss")
