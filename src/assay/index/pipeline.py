@@ -18,6 +18,7 @@ from assay.index.file import File
 from assay.index.freshness import compare, is_full_index_faster
 from assay.index.history import update_history
 from assay.index.parse import ParseCache, Parsed, cache_path, parse_files
+from assay.index.resolve.names import resolve_by_name
 from assay.index.resolve.parallel import resolve_all
 from assay.index.scan import Scan, check_root, read_configs, scan
 from assay.index.sections import update_sections
@@ -39,8 +40,8 @@ from assay.languages.conventions import is_test_path
 from assay.store import columns as column_store
 from assay.store import postings
 from assay.store.arrays import Array
+from assay.store.catalogue import COMPLETE, NAMES, STAGE, Catalogue, FileRow
 from assay.store.catalogue import NAME as CATALOGUE_NAME
-from assay.store.catalogue import Catalogue, FileRow
 from assay.store.generation import Generation, NoIndex, UnusableIndex
 from assay.store.layout import Home
 from assay.store.seal import seal
@@ -165,11 +166,18 @@ def _try_update(
 
 
 def build(
-    root: Path, home: Home, scanned: Scan, cache: ParseCache, progress: Progress, imported: list[ImportedRow]
+    root: Path,
+    home: Home,
+    scanned: Scan,
+    cache: ParseCache,
+    progress: Progress,
+    imported: list[ImportedRow],
+    by_name: bool = False,
 ) -> tuple[Report, list[Parsed]]:
     """Parse (or load from cache) every file, resolve all references, and write a new generation.
 
-    Documents are parsed in the same pass and returned.
+    Documents are parsed in the same pass and returned. `by_name` builds the first generation: references are joined
+    to definitions by name, without evaluating types.
     """
     report = Report("full", skipped=dict(scanned.skipped), problems=dict(scanned.problems))
     indexed_at = time.time_ns()
@@ -209,15 +217,20 @@ def build(
             cache.prune()
 
         progress.start("resolving", len(files))
-        table = full_table(files, configs)
-        resolved = resolve_all(
-            table,
-            sorted(files),
-            numbers,
-            {path: row.number for path, row in rows.items()},
-            progress.advance,
-            write_what_needs_no_edges,
-        )
+        file_numbers = {path: row.number for path, row in rows.items()}
+        if by_name:
+            write_what_needs_no_edges()
+            resolved = resolve_by_name(files, configs, numbers, file_numbers)
+        else:
+            resolved = resolve_all(
+                full_table(files, configs),
+                sorted(files),
+                numbers,
+                file_numbers,
+                progress.advance,
+                write_what_needs_no_edges,
+            )
+        catalogue.set_meta({STAGE: NAMES if by_name else COMPLETE})
         resolved.dependencies.save(folder)
         report.problems |= resolved.problems
         report.files = report.parsed = report.resolved = len(files)

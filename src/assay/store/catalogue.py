@@ -15,6 +15,7 @@ from assay.system.database import check_schema, connect, statements
 SCHEMA_VERSION = 3
 
 NAME = "catalogue.db"
+STAGE, NAMES, COMPLETE = "stage", "names", "complete"  # metadata: whether edges are by name, or resolved by type
 
 
 def _quoted(names: Iterable[str]) -> str:
