@@ -19,7 +19,7 @@ from assay.index.values import EXTERNALS, Folder, Item, Module
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-TYPE, CALLABLE, FIELD, DATA, SPACE, INTERFACE = 1, 2, 4, 8, 16, 32  # kinds of definitions, as bits
+TYPE, CALLABLE, FIELD, DATA, SPACE, INTERFACE, MODULE = 1, 2, 4, 8, 16, 32, 64  # kinds of definitions, as bits
 KINDS = (
     dict.fromkeys(TYPE_KINDS, TYPE)
     | dict.fromkeys(CALLABLE_KINDS, CALLABLE)
@@ -27,6 +27,7 @@ KINDS = (
     | dict.fromkeys(("field", "property"), FIELD)
     | dict.fromkeys(("constant", "variable"), DATA)
     | dict.fromkeys(("interface", "trait"), TYPE | INTERFACE)
+    | {"module": SPACE | MODULE}
 )
 OUTSIDE = -1  # a declared type that the repository does not define
 
@@ -114,11 +115,11 @@ class Definitions:
         self.folders = folders
         self.folder = column(folders[file.folder] for file in files)
         scope = self.spread(column(names[last(fact.scope)] if fact.scope else 0 for fact in facts))
-        owning = (self.kind & TYPE > 0) | ((self.kind & SPACE > 0) & is_symbol)
+        owning = self.kind & (TYPE | MODULE) > 0
         self.owner = np.where(owning[self.parent], self.name[self.parent], 0)
         self.scope = scope
         self.owner = np.where(scope > 0, scope, self.owner)
-        self.enclosing = np.where(self.kind & TYPE > 0, self.name, self.owner)  # type that a reference stands in
+        self.enclosing = np.where(owning, self.name, self.owner)  # type that a reference stands in
         for _ in range(8):
             missing = np.flatnonzero(self.enclosing == 0)
             found = self.enclosing[self.parent[missing]]
@@ -144,9 +145,13 @@ class References:
         texts: list[int] = []
         arities: list[int] = []
         for file, start in zip(files, (definitions.start[:-1] + 1).tolist(), strict=True):
-            rows = [*file.references(), *(row for row in file.facts.supertypes if not row.literal)]
+            rows = [*file.references(), *file.facts.supertypes]
             roles += [row.role for row in rows]
             sources += [start + row.source for row in rows]
+            impls = len(sources) - len(file.facts.supertypes)
+            for place, row in enumerate(file.facts.supertypes, impls):
+                if row.literal:  # `impl Trait for Type`
+                    sources[place] = start + file.types_here.get(last(row.literal), FILE)
             lines += [row.line for row in rows]
             texts += [chains[row.chain] for row in rows]
             arities += [row.arity for row in rows]
@@ -275,6 +280,20 @@ class Imports:
     def row(self, sym: Sym) -> int:
         """Return the row of a symbol."""
         return int(self._definitions.start[self._numbers[sym.path]]) + 1 + sym.index
+
+    def exports(self, files: Ints, names: Ints) -> Ints:
+        """Return the rows of names that files export from other files; 0 if they do not."""
+        texts = list(self._definitions.names)
+        pairs, inverse = np.unique(key(files, names), return_inverse=True)
+        rows = []
+        for file, name in zip((pairs >> 32).tolist(), (pairs & 0xFFFFFFFF).tolist(), strict=True):
+            self._table.begin_query()
+            try:
+                value = self._evaluator.imports.export(self._definitions.files[file].path, texts[name])
+            except BudgetExceeded:
+                value = None
+            rows.append(self.row(value.sym) if isinstance(value, Item) else 0)
+        return np.array(rows, np.int64)[inverse]
 
     def _lookup(self, rows: list[tuple[int, int, int]]) -> Lookup:
         file, name, value = np.array(rows, np.int64).reshape(-1, 3).T

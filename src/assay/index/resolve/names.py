@@ -8,6 +8,7 @@ the repository whatever its names are.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -23,7 +24,9 @@ from assay.index.resolve.columns import (
     DATA,
     FIELD,
     INTERFACE,
+    MODULE,
     OUTSIDE,
+    SPACE,
     TYPE,
     Definitions,
     Ids,
@@ -53,7 +56,8 @@ _TYPE = {name: row.code for name, row in EDGE_TYPES.items()}
 # kinds of definitions that a reference of each role may mean
 _MEANT = {
     CALL: TYPE | CALLABLE | FIELD | DATA, NEW: TYPE | CALLABLE, MENTION: TYPE | CALLABLE | FIELD | DATA,
-    ACCESS: TYPE | CALLABLE | FIELD | DATA, HINT: TYPE, THROW: TYPE, DECORATE: TYPE | CALLABLE | DATA, BASE: TYPE, IMPLEMENTS: TYPE,
+    ACCESS: TYPE | CALLABLE | FIELD | DATA, HINT: TYPE, THROW: TYPE, DECORATE: TYPE | CALLABLE | DATA,
+    BASE: TYPE | MODULE, IMPLEMENTS: TYPE | MODULE,
 }  # fmt: skip
 _NAMES_TYPE = (HINT, THROW, BASE, IMPLEMENTS)
 
@@ -97,18 +101,21 @@ class _Joins:
         self._common[[number for name, number in d.names.items() if name in common]] = True
         self._is_type_name = np.zeros(len(d.names), bool)
         self._is_type_name[d.name[d.kind & TYPE > 0]] = True
+        self._is_container_name = np.zeros(len(d.names), bool)
+        self._is_container_name[d.name[d.kind & (TYPE | SPACE) > 0]] = True
         self._sees = Lookup(*_pairs_as_keys(self.imports.sees))
         self._find_namespaces()
         self._meant = np.array([_MEANT[role] for role in range(IMPLEMENTS + 1)], np.int64)
         rows = np.arange(d.size)
         real = (d.kind > 0) & (rows != d.start[d.file])
-        self._free = rows[real & ((d.owner == 0) | (d.kind & TYPE > 0))]
+        self._free = rows[real & ((d.owner == 0) | (d.kind & (TYPE | MODULE) > 0))]
         self._members = rows[real & (d.owner > 0)]
         self._open = np.ones(len(r.role), bool)
         self._found: list[tuple[Ints, Ints, Ints]] = []  # reference, row, confidence × 1000
         self._file = d.file[r.source]  # of each reference
         self._owner = d.enclosing[r.source]
         self._ancestors = self._find_ancestors()
+        self._overriding = self._find_overrides()
 
     # What a file sees
 
@@ -157,13 +164,23 @@ class _Joins:
         places, rows = lookup.pairs(keys[references] if len(keys) == len(self._open) else keys, MOST)
         self._keep(references[places], rows, confidence, least, most)
 
-    def _keep(self, reference: Ints, row: Ints, confidence: float, least: int = 0, most: int = MAX_CANDIDATES) -> None:
-        """Keep the nearest allowed matches of each reference, unless they are too many; pairs are sorted by reference."""
+    def _keep(
+        self,
+        reference: Ints,
+        row: Ints,
+        confidence: float,
+        least: int = 0,
+        most: int = MAX_CANDIDATES,
+        alike: Mask | None = None,
+    ) -> None:
+        """Keep the nearest allowed matches of each reference, unless they are too many; those that are `alike` first."""
         d, r = self.definitions, self.references
         allowed = (self._meant[r.role[reference]] & d.kind[row]) > 0
         allowed &= d.test[r.source[reference]] | ~d.test[row]
         reference, row = reference[allowed], row[allowed]
         near = self._nearness(reference, row) * 2
+        if alike is not None:
+            near += 64 * alike[allowed]
         near += (r.arity[reference] < 0) | (d.arity[row] < 0) | (r.arity[reference] == d.arity[row])
         best = np.zeros(len(self._open), np.int64)
         np.maximum.at(best, reference, near)
@@ -200,6 +217,9 @@ class _Joins:
                 sub = names.get(last(row.literal), 0) if row.literal else int(d.name[start + row.source])
                 if base and sub and base != sub:
                     bases[sub].setdefault(base)
+        if any(file.language.structural for file in d.files):
+            for sub, interface in self._satisfied():
+                bases[sub].setdefault(interface)
         first, counts = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
         flat: list[int] = []
         for sub in bases:
@@ -212,8 +232,25 @@ class _Joins:
                     queue += fresh
             first[sub], counts[sub] = len(flat), len(above)
             flat += above
-        self._bases = bases
         return first, counts, np.array(flat, np.int64)
+
+    def _satisfied(self) -> list[tuple[int, int]]:
+        """Return the names of types with those of the interfaces whose methods they have."""
+        d = self.definitions
+        methods: dict[int, set[int]] = defaultdict(set)
+        owners: dict[int, set[int]] = defaultdict(set)
+        rows = self._members[d.kind[self._members] & CALLABLE > 0]
+        for owner, name in zip(d.owner[rows].tolist(), d.name[rows].tolist(), strict=True):
+            methods[owner].add(name)
+            owners[name].add(owner)
+        interfaces = set(d.name[d.kind & INTERFACE > 0].tolist()) & methods.keys()
+        self._interfaces: list[tuple[int, int]] = []
+        for interface in sorted(interfaces):
+            rarest = min((owners[name] for name in methods[interface]), key=len)
+            if len(rarest) <= MOST:
+                fits = (sub for sub in sorted(rarest - interfaces) if methods[interface] <= methods[sub])
+                self._interfaces += [(sub, interface) for sub in fits]
+        return self._interfaces
 
     # Rules
 
@@ -224,6 +261,12 @@ class _Joins:
         by_file = Lookup(key(d.file[self._free], d.name[self._free]), self._free)
         by_name = Lookup(d.name[self._free], self._free)
         names_type = np.isin(r.role, _NAMES_TYPE)
+
+        for suffix in sorted({file.language.decorator_suffix for file in d.files} - {""}):
+            longer = {number: d.names[name + suffix] for name, number in [*d.names.items()] if name + suffix in d.names}
+            aliases = np.arange(len(d.names))
+            aliases[list(longer)] = list(longer.values())
+            r.name = np.where(r.role == DECORATE, aliases[r.name], r.name)
 
         # self, super
         self._join_members(r.on_self, self._owner, RESOLVED)
@@ -248,7 +291,12 @@ class _Joins:
         dotted = ~bare & ~r.nested & ~r.called
         held = key(self._file, r.receiver)
         module = self.imports.modules.first(held)
-        self._join(dotted & self.imports.modules.has(held), by_file, key(module, r.name), RESOLVED)
+        of_module = dotted & self.imports.modules.has(held)
+        self._join(of_module, by_file, key(module, r.name), RESOLVED)
+        open_ = np.flatnonzero(of_module & self._open)
+        exported = self.imports.exports(module[open_], r.name[open_])
+        self._keep(open_[exported > 0], exported[exported > 0], RESOLVED)
+        self._open &= ~of_module
         folder = self.imports.folders.first(held)
         by_folder = Lookup(key(d.folder[d.file[self._free]], d.name[self._free]), self._free)
         self._join(dotted & self.imports.folders.has(held), by_folder, key(folder, r.name), RESOLVED)
@@ -259,7 +307,8 @@ class _Joins:
         held_type = self._held_types()
         self._join_members(~bare & (held_type > 0), held_type, TYPED)
         self._open &= ~(~bare & (held_type == OUTSIDE))
-        self._join(~bare & names_type | (r.role == NEW), by_name, r.name, BY_NAME, most=3)
+        named = (bare | self._is_container_name[r.receiver]) & (names_type | (r.role == NEW))
+        self._join(named, by_name, r.name, BY_NAME, most=3)
 
         # members of objects of unknown type
         self._guess(~bare & (r.role == CALL) & ~self._common[r.name])
@@ -293,10 +342,14 @@ class _Joins:
     def _guess(self, which: Mask) -> None:
         """Match calls on objects of unknown type with members of that name; overrides of another match are dropped."""
         d, r = self.definitions, self.references
-        rows = self._members[d.kind[self._members] & CALLABLE > 0]
+        is_root = d.kind & CALLABLE > 0
+        is_root[self._overriding[0]] = False
+        rows = self._members[is_root[self._members]]
         references = np.flatnonzero(which & self._open)
         places, rows = Lookup(d.name[rows], rows).pairs(r.name[references], MOST)
-        self._keep(references[places], rows, BY_NAME)
+        tails = np.array([tail_word(name) for name in d.names], object)
+        alike = (tails[r.receiver[references[places]]] == tails[d.owner[rows]]) & (tails[d.owner[rows]] != "")
+        self._keep(references[places], rows, BY_NAME, alike=alike)
 
     # Edges
 
@@ -328,6 +381,8 @@ class _Joins:
             self._contains(),
             self._imported(),
             self._overrides(),
+            self._inherits(),
+            self._structural(),
             *self._tests(source, row, called, confidence, line),
         ]
         return self._as_edges(np.concatenate(parts, axis=1), file_numbers)
@@ -354,8 +409,8 @@ class _Joins:
         source, row, line = np.array(self.imports.edges, np.int64).reshape(-1, 3).T
         return self._rows(source, row, "imports", "resolved", CERTAIN, line)
 
-    def _overrides(self) -> Ints:
-        """Return the edges from methods to those of the same name of an ancestor."""
+    def _find_overrides(self) -> tuple[Ints, Ints]:
+        """Return the methods that an ancestor has, too, with that of the nearest ancestor."""
         d = self.definitions
         first, counts, ancestors = self._ancestors
         methods = self._members[d.kind[self._members] & (CALLABLE | FIELD) > 0]
@@ -364,8 +419,38 @@ class _Joins:
         repeated = np.repeat(np.arange(len(methods)), counts[owners])
         above = ancestors[ranges(first[owners], counts[owners])]
         places, rows = lookup.pairs(key(above, d.name[methods][repeated]), 1)
-        source = methods[repeated[places]]
-        return self._rows(source, rows, "overrides", "resolved", RESOLVED, d.line[source])
+        _, nearest = np.unique(repeated[places], return_index=True)
+        return methods[repeated[places[nearest]]], rows[nearest]
+
+    def _overrides(self) -> Ints:
+        source, row = self._overriding
+        return self._rows(source, row, "overrides", "resolved", RESOLVED, self.definitions.line[source])
+
+    def _inherits(self) -> Ints:
+        """Return the edges from types to the members of their ancestors that they do not define."""
+        d = self.definitions
+        first, counts, ancestors = self._ancestors
+        types = np.flatnonzero((d.kind & TYPE > 0) & ~d.test)
+        members = self._members[d.kind[self._members] & (CALLABLE | FIELD) > 0]
+        names = d.name[types]
+        repeated = np.repeat(types, counts[names])
+        places, rows = Lookup(d.owner[members], members).pairs(ancestors[ranges(first[names], counts[names])], MOST)
+        source = repeated[places]
+        wanted = key(source, d.name[rows])
+        is_own = Lookup(key(d.owner[members], d.name[members]), members).has(key(d.name[source], d.name[rows]))
+        _, nearest = np.unique(wanted[~is_own], return_index=True)
+        source, rows = source[~is_own][nearest], rows[~is_own][nearest]
+        return self._rows(source, rows, "inherits", "resolved", RESOLVED, d.line[source])
+
+    def _structural(self) -> Ints:
+        """Return the edges from types to the interfaces whose methods they have."""
+        d = self.definitions
+        sub, interface = np.array(getattr(self, "_interfaces", []), np.int64).reshape(-1, 2).T
+        types = np.flatnonzero((d.kind & TYPE > 0) & (d.kind & INTERFACE == 0))
+        contracts = np.flatnonzero(d.kind & INTERFACE > 0)
+        places, source = Lookup(d.name[types], types).pairs(sub, 3)
+        more, row = Lookup(d.name[contracts], contracts).pairs(interface[places], 3)
+        return self._rows(source[more], row, "implements", "inferred", RESOLVED, d.line[source[more]])
 
     def _tests(self, source: Ints, row: Ints, called: Mask, confidence: Ints, line: Ints) -> list[Ints]:
         """Return the edges from tests to what they call, and those between what one test function calls."""
@@ -402,6 +487,15 @@ class _Joins:
         out["provenance"], out["confidence"] = provenance[order], confidence[order] / 1000
         out["line"], out["file"] = line[order], file_numbers[file[order]]
         return out
+
+
+_TAIL = re.compile(r"(?:[A-Z]?[a-z0-9]+|[A-Z]+)$")
+
+
+def tail_word(name: str) -> str:
+    """Return the last word of a name in lower case; empty if it is short."""
+    match = _TAIL.search(name)
+    return match.group().lower() if match and len(match.group()) > 2 else ""
 
 
 def _pairs_as_keys(pairs: set[tuple[int, int]]) -> tuple[Ints, Ints]:
