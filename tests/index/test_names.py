@@ -183,7 +183,9 @@ def test_decorators_bases_and_hints_are_joined() -> None:
 
 
 def test_a_rust_impl_block_implements_its_trait() -> None:
-    sources = {"src/lib.rs": "pub trait Draw { fn draw(&self); }\npub struct Pen;\nimpl Draw for Pen { fn draw(&self) {} }\n"}
+    sources = {
+        "src/lib.rs": "pub trait Draw { fn draw(&self); }\npub struct Pen;\nimpl Draw for Pen { fn draw(&self) {} }\n"
+    }
     assert _edges(sources, "implements") == {("src/lib.rs::Pen", "src/lib.rs::Draw")}
 
 
@@ -231,7 +233,9 @@ def test_a_name_of_many_definitions_yields_no_guess() -> None:
 
 def test_edges_grow_with_the_code_whatever_its_names_are() -> None:
     def size(count: int) -> int:
-        lines = [f"class C{n}(C{n - 1}):\n    def same(self, same): same.same(); self.same()\n" for n in range(1, count)]
+        lines = [
+            f"class C{n}(C{n - 1}):\n    def same(self, same): same.same(); self.same()\n" for n in range(1, count)
+        ]
         return len(_resolve(_parse({"a.py": "class C0: ...\n" + "".join(lines)}))[1].edges)
 
     assert size(2000) < 2.2 * size(1000)
