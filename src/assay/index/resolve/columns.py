@@ -333,8 +333,8 @@ class Types:
 
     def _bindings(self) -> tuple[Ints, Ints, Ints]:
         """Return the row, name and type of each local whose type is known; type 0 for locals of unknown type."""
-        names, rows = self._definitions.names, []
-        self.bound: list[tuple[int, int]] = []
+        names = self._definitions.names
+        rows: list[tuple[int, int, int]] = []
         for file, start in zip(self._definitions.files, (self._definitions.start[:-1] + 1).tolist(), strict=True):
             inferred = file.language.inferred
             for binding in decode_bindings(file.facts.bindings):
@@ -342,9 +342,9 @@ class Types:
                 if not known and binding.value:
                     known = self._of_value(binding.value)
                 rows.append((start + binding.source, names[binding.name], known))
-        row, name, known = np.array(rows, np.int64).reshape(-1, 3).T
+        row, name, type_ = np.array(rows, np.int64).reshape(-1, 3).T
         self.all_locals = row, name
-        return row[known != 0], name[known != 0], known[known != 0]
+        return row[type_ != 0], name[type_ != 0], type_[type_ != 0]
 
     def _of_text(self, text: str) -> int:
         """Return the first type of the repository that an annotation names, else OUTSIDE."""

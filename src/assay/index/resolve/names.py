@@ -114,6 +114,7 @@ class _Joins:
         self._found: list[tuple[Ints, Ints, Ints]] = []  # reference, row, confidence × 1000
         self._file = d.file[r.source]  # of each reference
         self._owner = d.enclosing[r.source]
+        self._interfaces: list[tuple[int, int]] = []  # name of a type, name of an interface whose methods it has
         self._ancestors = self._find_ancestors()
         self._overriding = self._find_overrides()
 
@@ -158,7 +159,7 @@ class _Joins:
         most: int = MAX_CANDIDATES,
     ) -> None:
         """Match the open ones of some references with the rows that have their keys; `least` is a nearness."""
-        references = np.flatnonzero(which & self._open) if which.dtype == bool else which
+        references: Ints = np.flatnonzero(which & self._open) if which.dtype == bool else which.astype(np.int64)
         if not len(references):
             return
         places, rows = lookup.pairs(keys[references] if len(keys) == len(self._open) else keys, MOST)
@@ -244,7 +245,6 @@ class _Joins:
             methods[owner].add(name)
             owners[name].add(owner)
         interfaces = set(d.name[d.kind & INTERFACE > 0].tolist()) & methods.keys()
-        self._interfaces: list[tuple[int, int]] = []
         for interface in sorted(interfaces):
             rarest = min((owners[name] for name in methods[interface]), key=len)
             if len(rarest) <= MOST:
@@ -445,7 +445,7 @@ class _Joins:
     def _structural(self) -> Ints:
         """Return the edges from types to the interfaces whose methods they have."""
         d = self.definitions
-        sub, interface = np.array(getattr(self, "_interfaces", []), np.int64).reshape(-1, 2).T
+        sub, interface = np.array(self._interfaces, np.int64).reshape(-1, 2).T
         types = np.flatnonzero((d.kind & TYPE > 0) & (d.kind & INTERFACE == 0))
         contracts = np.flatnonzero(d.kind & INTERFACE > 0)
         places, source = Lookup(d.name[types], types).pairs(sub, 3)
