@@ -38,10 +38,11 @@ class Corpus:
     large: bool
     root: Path
     tasks: tuple[GoldenQuery, ...]
+    index_dir: Path | None = None  # default: in the clone
 
     @cached_property
     def repository(self) -> Repository:
-        return Repository(self.root)
+        return Repository(self.root, self.index_dir)
 
 
 def corpora(work: Path, splits: Iterable[str]) -> list[Corpus]:

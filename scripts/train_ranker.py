@@ -2,6 +2,7 @@
 
     python scripts/train_ranker.py --work WORK --bench-tasks TASKS --bench-clones DIR             evaluate, train, write
     python scripts/train_ranker.py … --only-evaluate [--curve] [--ablation] [--quick]             write nothing
+    python scripts/train_ranker.py … --first FIRST      the same for first generations, built in FIRST: ranker_names.json
 
 WORK has an indexed clone of every repository of the splits train and development (eval/tasks/corpora.yaml), DIR one of every
 repository of ../shared/bench. The test split is never read. Figures are of repositories left out of training (eight folds by
@@ -29,6 +30,7 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
 from confidence_cases import cases  # noqa: E402
+from first_answers import first_generation  # noqa: E402
 from task_corpus import Corpus, Judged, bench_corpora, corpora  # noqa: E402
 
 from assay.config.cluster import choose_cluster  # noqa: E402
@@ -40,7 +42,7 @@ from assay.rank.ranker import FORMAT, MODELS, TreeModel  # noqa: E402
 from assay.system.cluster import ClusterSettings  # noqa: E402
 from assay.system.executor import UnitFailed, open_executor, require_folder  # noqa: E402
 
-TARGET = ROOT / "src/assay/rank" / MODELS["tasks"]
+MODEL_FOLDER = ROOT / "src/assay/rank"
 FOLDS = 8
 ROUNDS = 100  # of each seed
 SEEDS: tuple[int, ...] = (
@@ -78,6 +80,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "task and repository": ("repository size", "task length"),
 }  # fmt: skip
 NAMES = tuple(name for names in GROUPS.values() for name in names)
+FIRST_NAMES = tuple(name for name in NAMES if name not in GROUPS["history"])  # of first generations, which have none
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +286,7 @@ def main() -> None:
     parser.add_argument("--curve", action="store_true", help="learning curves over repositories and tasks")
     parser.add_argument("--ablation", action="store_true", help="figures without each group of features")
     parser.add_argument("--quick", action="store_true", help="half the folds, one seed; only with --only-evaluate")
+    parser.add_argument("--first", type=Path, help="train on first generations of the indexes, built in this folder")
     parser.add_argument("--confidence", type=Path, metavar="FILE", help="write the cases that fit_confidence.py fits")
     parser.add_argument("--counts", type=Path, metavar="FILE", help="with --confidence: of scripts/train_background.py")
     parser.add_argument("--jobs", type=int, default=2, help="processes that compute features; default: 2")
@@ -301,14 +305,18 @@ def main() -> None:
         hurry()
     assert set(NAMES) <= set(FEATURES)
     chosen = [*corpora(given.work, ("train", "development")), *bench_corpora(given.bench_tasks, given.bench_clones)]
-    if missing := [corpus.name for corpus in chosen if not (corpus.root / ".assay/current").exists()]:
-        if not given.only_evaluate:
+    needed = ".git" if given.first else ".assay/current"
+    if missing := [corpus.name for corpus in chosen if not (corpus.root / needed).exists()]:
+        if not (given.only_evaluate or given.first):
             parser.error(f"not indexed: {', '.join(missing)}")
-        print(f"left out, as they are not indexed: {', '.join(missing)}", file=sys.stderr)
+        print(f"left out, as they are not there: {', '.join(missing)}", file=sys.stderr)
         chosen = [corpus for corpus in chosen if corpus.name not in missing]
+    names, model = (FIRST_NAMES, "names") if given.first else (NAMES, "tasks")
+    if given.first:
+        chosen = [first_generation(corpus, given.first / corpus.name) for corpus in chosen]
     tasks = describe_all(chosen, given.jobs, choose_cluster(given.cluster))
     print("| | split | P@10 | strict R@10 | MRR | candidate recall |\n|---|---|---|---|---|---|")
-    report("left out", chosen, left_out(chosen, tasks))
+    report("left out", chosen, left_out(chosen, tasks, names))
     if given.confidence:
         confidence_cases(chosen, tasks, given.counts, given.confidence)
     if given.curve:
@@ -316,9 +324,10 @@ def main() -> None:
     if given.ablation:
         ablation(chosen, tasks)
     if not given.only_evaluate:
-        stored = fitted([task for corpus in chosen for task in tasks[corpus.name]], NAMES)
-        TARGET.write_text(json.dumps(stored, separators=(",", ":")).replace("],[", "],\n[") + "\n", "utf-8")
-        print(f"written: {TARGET.relative_to(ROOT)}, {TARGET.stat().st_size:,} bytes")
+        stored = fitted([task for corpus in chosen for task in tasks[corpus.name]], names)
+        target = MODEL_FOLDER / MODELS[model]
+        target.write_text(json.dumps(stored, separators=(",", ":")).replace("],[", "],\n[") + "\n", "utf-8")
+        print(f"written: {target.relative_to(ROOT)}, {target.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

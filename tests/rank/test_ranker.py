@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.index import pipeline
 from assay.rank.engine import Engine, open_engine
 from assay.rank.explain import explain
 from assay.rank.features import FEATURES, matrix
 from assay.rank.profile import PROFILES, Profile
-from assay.rank.ranker import MODELS, LinearModel, Model, TreeModel, shipped
+from assay.rank.ranker import MODELS, LinearModel, Model, TreeModel, model_of, shipped
 from assay.store.history import History
 from support.command import assay
 from support.paths import ROOT
@@ -234,3 +235,14 @@ def test_the_script_reads_what_commits_touched(training: Any, shop: Repository, 
     assert one.right_file.sum() > 1
     again = training.described(folder, tmp_path / "kept")
     np.testing.assert_array_equal(one.values, again.values)
+
+
+def test_a_first_generation_has_its_own_model(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.write("a.py", "def settle(): ...\ndef use(): settle()\n")
+    monkeypatch.setattr(pipeline, "_SMALL_FILES", 0)
+    pipeline.index(repository.root, repository.home, wait=False)
+    assert repository.edges("calls") == {("a.py::use", "a.py::settle")}
+    assert model_of(PROFILES["default"], repository.open()) is shipped("names")
+    assert model_of(PROFILES["change"], repository.open()) is shipped("commits")
+    repository.index(rebuild=True)
+    assert model_of(PROFILES["default"], repository.open()) is shipped("tasks")

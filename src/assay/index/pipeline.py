@@ -26,8 +26,8 @@ from assay.index.file import File
 from assay.index.freshness import compare, is_full_index_faster
 from assay.index.history import update_history
 from assay.index.parse import ParseCache, Parsed, cache_path, parse_files
-from assay.index.resolve import outline
-from assay.index.resolve.parallel import EdgeRows, resolve_all
+from assay.index.resolve.names import resolve_by_name
+from assay.index.resolve.parallel import resolve_all
 from assay.index.scan import Scan, check_root, read_configs, scan
 from assay.index.sections import update_sections
 from assay.index.table import FullIndexNeeded, Table, full_table
@@ -256,6 +256,10 @@ class _First:
     indexed_at: int
     started: float  # monotonic
 
+    @property
+    def file_numbers(self) -> dict[str, int]:
+        return {path: row.number for path, row in self.rows.items()}
+
 
 def _build(run: _Run, previous: Generation | None) -> Report:
     """Parse (or load from cache) every file and write a new index: first what needs no resolution, then all of it.
@@ -317,20 +321,11 @@ def _write_first(run: _Run, folder: Path, imported: list[ImportedRow], report: R
     report.files = report.parsed = len(files)
     table = full_table(files, configs)
     first = _First(folder, table, rows, numbers, indexed_at, started)
-    named, externals = _edges_by_name(first)
-    catalogue.replace_externals(externals)
-    edges = np.concatenate([named, imported_edges(imported_rows(catalogue), numbers, rows)])
+    named = resolve_by_name(table.without_answers(), files, numbers, first.file_numbers)
+    edges = np.concatenate([named.edges, imported_edges(imported_rows(catalogue), numbers, rows)])
     finish(folder, catalogue, edges, digests, scanned, configs, report, indexed_at, started, NAMES)
     unreadable = update_sections(run.root, run.home, scanned, run.cache, run.progress, documents, run.since)
     return first, unreadable
-
-
-def _edges_by_name(first: _First) -> tuple[Array, list[str]]:
-    """Return the edges that need no evaluation, and the external names they refer to."""
-    edges = EdgeRows(first.numbers, {path: row.number for path, row in first.rows.items()})
-    for path in sorted(first.rows):
-        edges.add(path, outline(first.table, path, ""))
-    return edges.array(), list(edges.externals)
 
 
 def _stored_first(run: _Run, previous: Generation) -> _First | None:
@@ -372,7 +367,7 @@ def _resolve(run: _Run, first: _First, folder: Path, report: Report) -> None:
         first.table,
         paths,
         first.numbers,
-        {path: row.number for path, row in rows.items()},
+        first.file_numbers,
         run.progress.advance,
         read_meanwhile,
     )

@@ -112,6 +112,10 @@ class Table:
             tuple[str, str, str], tuple[Any, frozenset[str]]
         ] = {}  # import targets, see ImportStyle.locate
 
+    def without_answers(self) -> Table:
+        """Return a table of the same files and symbols that remembers nothing."""
+        return Table(self._symbols, self.paths, self._load, self.configs)
+
     @cached_property
     def by_stem(self) -> dict[str, list[str]]:
         """Map each file stem to its paths, to find modules by the end of their path."""

@@ -176,13 +176,13 @@ def _ranker_contributions(engine: Engine, ranking: Ranking) -> dict[int, dict[st
     """Return the feature contributions of every candidate, computed from the scores before the ranker's multiplier."""
     if "ranker" not in ranking.multipliers:
         return {}
-    from assay.rank.ranker import contributions, shipped
+    from assay.rank.ranker import contributions, model_of
 
     before = sum_arrays(ranking.parts.values(), len(ranking.scores)).clip(min=0)
     for name in takewhile(lambda name: name != "ranker", ranking.multipliers):
         before *= ranking.multipliers[name]
     candidates = engine.candidates(dataclasses.replace(ranking, scores=before))
-    return contributions(shipped(engine.profile.ranker_model), candidates)
+    return contributions(model_of(engine.profile, engine.index), candidates)
 
 
 def _lost_at(ranking: Ranking, number: int, rank: int | None, k: int) -> str:

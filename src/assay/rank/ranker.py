@@ -1,8 +1,9 @@
 """The learned rankers: models that order the candidates of a ranking by their features.
 
 `tasks` was trained on tasks labelled by reading the code and orders the profile `default`; `commits` was trained on what
-commits changed and orders the profile `change`. `scripts/train_ranker.py` and `train_commit_ranker.py` train them; nothing here needs the training
-dependencies.
+commits changed and orders the profile `change`. `names` takes the place of `tasks` while the edges of an index are by
+name and it has no history. `scripts/train_ranker.py` and `train_commit_ranker.py` train them; nothing here needs the
+training dependencies.
 """
 
 from __future__ import annotations
@@ -12,14 +13,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.progress import NAMES
 from assay.rank.arrays import Floats, Ints, share_of_best
 from assay.rank.candidates import Candidates
 from assay.rank.features import matrix
+
+if TYPE_CHECKING:
+    from assay.rank.profile import Profile
+    from assay.store.index import Index
 
 FORMAT = 2  # version of the data files
 
@@ -168,13 +174,20 @@ def read_model(stored: Mapping[str, Any]) -> Model:
     return LinearModel.of(stored["features"])
 
 
-MODELS = {"tasks": "ranker_tasks.json", "commits": "ranker_commits.json"}  # by the profile setting `ranker_model`
+# by the profile setting `ranker_model`; `names` for first generations
+MODELS = {"tasks": "ranker_tasks.json", "commits": "ranker_commits.json", "names": "ranker_names.json"}
 
 
 @cache
 def shipped(name: str) -> Model:
     """Return a model that ships with assay."""
     return read_model(json.loads((files(__package__) / MODELS[name]).read_text("utf-8")))
+
+
+def model_of(profile: Profile, index: Index) -> Model:
+    """Return the model of a profile for an index, which may be a first generation."""
+    by_name = profile.ranker_model == "tasks" and any(part.generation.stage == NAMES for part in index.parts)
+    return shipped("names" if by_name else profile.ranker_model)
 
 
 def contributions(model: Model, candidates: Candidates) -> dict[int, dict[str, float]]:

@@ -28,11 +28,11 @@ def _folder(query: QueryContext, ranking: Ranking) -> Floats:
 
 
 def _ranker(query: QueryContext, ranking: Ranking) -> Floats:
-    from assay.rank.ranker import gain, shipped
+    from assay.rank.ranker import gain, model_of
 
     assert ranking.candidates is not None
     profile = query.profile
-    return gain(shipped(profile.ranker_model), ranking.candidates, ranking.scores, profile.ranker)
+    return gain(model_of(profile, query.index), ranking.candidates, ranking.scores, profile.ranker)
 
 
 def _repeated(query: QueryContext, ranking: Ranking) -> Floats:
