@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from assay.core.progress import Progress, Report
+from assay.index.contents import Contents
 from assay.index.enrich.statements import update_statements
 from assay.index.facts import decode_facts
 from assay.index.file import File
@@ -54,22 +55,26 @@ def index(
     progress: Progress | None = None,
     anywhere: bool = False,
     history: bool = True,
+    scanned: Scan | None = None,
 ) -> Report:
     """Update the index of `root` and report what was done; without `history`, that of commits stays as it is.
 
+    `scanned` is the state of the tree if it was just scanned.
     Raises TooWide for the first index of a home directory or a file system's root, unless `anywhere` is set.
     """
     progress = progress or Progress()
-    started, since = time.monotonic(), time.time_ns()
+    started = time.monotonic()
     check_root(root)
     if home.named() is None and not anywhere:
         check_extent(root)
     with _gc_disabled(), home.writing(progress.waiting), _parse_cache(root, home) as cache:
-        scanned = scan(root)
+        scanned = scanned or scan(root)
+        contents = Contents(root, home.folder, scanned)
         cache.flags = scanned.flags
-        report, documents = _index_code(root, home, scanned, cache, progress, rebuild)
-        report.skipped |= update_sections(root, home, scanned, cache, progress, documents, since)
-        report.notes |= update_statements(root, home, scanned, since)
+        report, documents = _index_code(root, home, scanned, contents, cache, progress, rebuild)
+        report.skipped |= update_sections(root, home, scanned, contents, cache, progress, documents)
+        report.notes |= update_statements(root, home, scanned, contents)
+        contents.save()
         history_warnings = update_history(root, home, progress) if history else []
         report.warnings = list(dict.fromkeys([*scanned.warnings, *history_warnings]))
     report.documents = len(scanned.documents)
@@ -78,14 +83,14 @@ def index(
 
 
 def _index_code(
-    root: Path, home: Home, scanned: Scan, cache: ParseCache, progress: Progress, rebuild: bool
+    root: Path, home: Home, scanned: Scan, contents: Contents, cache: ParseCache, progress: Progress, rebuild: bool
 ) -> tuple[Report, list[Parsed]]:
     """Update the previous generation or build a new one; return the documents that were parsed on the way."""
     previous, reason = _open_previous(root, home, scanned.flags)
     try:
         if previous is not None and not reason and not rebuild:
             try:
-                if report := _try_update(root, home, scanned, previous, cache, progress):
+                if report := _try_update(root, home, scanned, contents, previous, cache, progress):
                     return report, []
             except FullIndexNeeded as why:
                 reason = str(why)
@@ -146,10 +151,11 @@ def _open_previous(root: Path, home: Home, flags: tuple[str, ...]) -> tuple[Gene
 
 
 def _try_update(
-    root: Path, home: Home, scanned: Scan, previous: Generation, cache: ParseCache, progress: Progress
-) -> Report | None:
+    root: Path, home: Home, scanned: Scan, contents: Contents, previous: Generation, cache: ParseCache,
+    progress: Progress,
+) -> Report | None:  # fmt: skip
     """Update an index, or keep it if nothing changed; None if a full index is faster."""
-    changes = compare(root, scanned, previous)
+    changes = compare(scanned, previous, contents)
     if is_full_index_faster(changes, scanned):
         return None
     if changes:
@@ -172,7 +178,6 @@ def build(
     Documents are parsed in the same pass and returned.
     """
     report = Report("full", skipped=dict(scanned.skipped), problems=dict(scanned.problems))
-    indexed_at = time.time_ns()
     started = time.monotonic()
     configs = read_configs(root, scanned)
     with home.new_generation() as folder:
@@ -227,5 +232,5 @@ def build(
         carried = [row for row in imported if row[6] in rows and rows[row[6]].hash == row[7]]
         catalogue.add_imported(carried)
         edges = np.concatenate([resolved.edges, imported_edges(carried, numbers, rows)])
-        finish(folder, catalogue, edges, digests, scanned, configs, report, indexed_at, started)
+        finish(folder, catalogue, edges, digests, scanned, configs, report, started)
     return report, documents

@@ -101,7 +101,7 @@ def with_counts(row: FileRow, calls: CallCounts) -> FileRow:
 
 def finish(
     folder: Path, catalogue: Catalogue, edges: Array, digests: dict[str, str], scanned: Scan, configs: dict[str, str],
-    report: Report, indexed_at: int, started: float,
+    report: Report, started: float,
 ) -> None:  # fmt: skip
     """Write the remaining data and seal the generation with the metadata that readers verify.
 
@@ -116,7 +116,7 @@ def finish(
     )
     catalogue.set_meta(
         {
-            "schema": str(SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
+            "schema": str(SCHEMA_VERSION), "version": index_version(), "indexed_at": str(scanned.at),
             "edges": edge_store.write(folder, edges), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
             "others": str(scanned.others), "flags": ",".join(scanned.flags), "catalogue_bytes": "0" * 12, **digests,
         }
