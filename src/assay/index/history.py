@@ -379,7 +379,7 @@ def update_history(root: Path, home: Home, progress: Progress) -> list[str]:
             return []
         kind = f"{history_version()} {place.prefix}"  # of commits in the file
         stored = history.read(path)
-        head, _, stored_kind = (stored and history.key(stored) or "").partition(" ")
+        head, _, stored_kind = ((stored and history.key(stored)) or "").partition(" ")
         if (head, stored_kind) == (place.head, kind):
             return []
         new = _commits_since(git, place, head, int(stored["times"].max(initial=0))) if stored_kind == kind else None

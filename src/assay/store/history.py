@@ -1,6 +1,7 @@
 """Commit history: postings from terms to commits, and the files and symbols that each commit touched.
 
-One file in `.assay/`, replaced atomically when HEAD moves; new commits are put before those of the last one. Commits are numbered from 0, newest first. Touched files and
+One file in `.assay/`, replaced atomically when HEAD moves; new commits are put before those of the last one. Commits
+are numbered from 0, newest first. Touched files and
 symbols are stored by path and name and resolved against an open index, so that edits never rewrite the history.
 
 A `CommitLog` is the file of one repository, `History` those of all parts of an index.
