@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from assay.index.contents import NAME
+from assay.index.enrich import statements
+from assay.index.enrich.sources import Sources
 from assay.index.freshness import check_tree
 from assay.index.pipeline import index
 from assay.index.scan import Source, read_source
 from assay.store.layout import Home
+from assay.store.links.stated import Statements
 from support.repository import Repository, assert_equals_full_index
 
 PACKAGE = '{"name": "shop", "version": "1.0", "main": "index.js"}\n'
@@ -134,11 +137,14 @@ def test_the_text_of_a_changed_description_is_indexed(shop: Repository) -> None:
 
 
 def test_statements_are_read_again_if_a_project_file_changed(shop: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.index.enrich import statements
-
     made: list[object] = []
     original = statements.read_statements
-    monkeypatch.setattr(statements, "read_statements", lambda *given: made.append(given) or original(*given))
+
+    def noted(sources: Sources, sizes: Mapping[str, int]) -> tuple[Statements, dict[str, str]]:
+        made.append(sizes)
+        return original(sources, sizes)
+
+    monkeypatch.setattr(statements, "read_statements", noted)
     touch(shop, "package.json")
     index(shop.root, Home.of(shop.root))
     assert not made

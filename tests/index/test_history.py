@@ -582,7 +582,12 @@ def test_a_commit_after_the_stored_ones_gives_the_same_history_as_starting_afres
     _edit(shop, "shop/pay.py", "return 2", "return 3", "Pay otherwise")
     walks: list[object] = []
     newest = log.newest_commits
-    monkeypatch.setattr(log, "newest_commits", lambda *given: walks.append(given) or newest(*given))
+
+    def walked(git: Git, place: log.Place) -> list[str]:
+        walks.append(place)
+        return newest(git, place)
+
+    monkeypatch.setattr(log, "newest_commits", walked)
     shop.index()
     path = shop.home.folder / history.NAME
     updated = path.read_bytes()

@@ -378,12 +378,12 @@ def update_history(root: Path, home: Home, progress: Progress) -> list[str]:
             forget_foreign_history(git, home)
             return []
         kind = f"{history_version()} {place.prefix}"  # of commits in the file
-        stored = history.read(path)
+        stored = history.read(path) or {}
         head, _, stored_kind = ((stored and history.key(stored)) or "").partition(" ")
         if (head, stored_kind) == (place.head, kind):
             return []
         new = _commits_since(git, place, head, int(stored["times"].max(initial=0))) if stored_kind == kind else None
-        older = history.shifted(stored, len(new), MOST_COMMITS, MOST_PATCHES) if stored and new is not None else None
+        older = None if new is None else history.shifted(stored, len(new), MOST_COMMITS, MOST_PATCHES)
         commits = _read_history(git, place, newest_commits(git, place) if new is None else new, home, progress)
     except AssayError as error:  # git is missing, does not trust the folder, or cannot read the repository
         return [str(error)]
