@@ -46,9 +46,9 @@ class Contents:
         """Return the content hash of a file; empty if it cannot be read."""
         size, mtime, digest = self._stored.get(file.path, (0, 0, b""))
         if not digest or (size, mtime) != file[1:]:
-            settled = file.mtime < time.time_ns() - RACY_SECONDS * 10**9  # else it may change within the same time
+            is_final = file.mtime < time.time_ns() - RACY_SECONDS * 10**9  # else it may change within the same time
             digest = file_hash(self.root, file.path)
-            if digest and settled:
+            if digest and is_final:
                 self._stored[file.path] = self._read[file.path] = (file.size, file.mtime, digest)
         return digest
 
@@ -65,9 +65,9 @@ class Contents:
             return
         scanned = self._scanned
         stats = scanned.files | scanned.documents | scanned.configs | scanned.project_files
-        kept = {path: row for path, row in self._stored.items() if path in stats and stats[path][1:] == row[:2]}
+        valid = {path: row for path, row in self._stored.items() if path in stats and stats[path][1:] == row[:2]}
         with contextlib.suppress(OSError), atomic_write(self._path) as output:
-            output.write(msgspec.msgpack.encode(kept))
+            output.write(msgspec.msgpack.encode(valid))
         self._read.clear()
 
 

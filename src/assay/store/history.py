@@ -200,10 +200,10 @@ def _joined(fresh: dict[str, Array], older: Mapping[str, Array]) -> dict[str, Ar
     terms = _numbered([*arrays.strings_of(fresh, "term"), *arrays.strings_of(older, "term")])
     renumbered = np.array([terms[term] for term in arrays.strings_of(older, "term")], "<i4")
     rows = np.repeat(np.arange(len(fresh["term_starts"]) - 1, dtype="<i4"), np.diff(fresh["term_starts"]))
-    mine = np.stack([rows, fresh["commits"], fresh["counts"]], axis=1)
-    theirs = older["postings"].copy()
-    theirs[:, 0], theirs[:, 1] = renumbered[theirs[:, 0]], theirs[:, 1] + len(fresh["times"])
-    out |= _sorted_postings([*terms], np.concatenate([mine, theirs]))
+    fresh_rows = np.stack([rows, fresh["commits"], fresh["counts"]], axis=1)
+    older_rows = older["postings"].copy()
+    older_rows[:, 0], older_rows[:, 1] = renumbered[older_rows[:, 0]], older_rows[:, 1] + len(fresh["times"])
+    out |= _sorted_postings([*terms], np.concatenate([fresh_rows, older_rows]))
     return {name: out.get(name, array) for name, array in fresh.items()}
 
 
