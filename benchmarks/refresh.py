@@ -1,12 +1,11 @@
-"""Time of a question after an edit, with and without an update of the index before it, and the cost of an update.
+"""CPU seconds until an index shows what changed, of one version of assay or of two in turn.
 
-    python benchmarks/refresh.py FOLDER [--suffix .py] [--repeat N] [--json FILE]
+    python benchmarks/refresh.py FOLDER [--source SRC]... [--commits 20] [--repeat 5] [--languages]
 
-FOLDER is a repository; a copy of it is indexed and edited. A comment is appended to 1, 10 and 50 files with the suffix.
-Prints, per number of files, the predicted time of an update (`assay.index.freshness`), its processor time in a process
-that has compared the files, and the median wall time of `assay context TASK` before the edit (answered from the index),
-after it with --no-refresh, and after it. The constants of the prediction, and `query_seconds` of the language table
-(printed with --languages), come from here.
+FOLDER is a git repository, SRC a `src` of assay (default: the installed one). Each version indexes a clone as it was 20
+commits ago and follows them one by one; then files are edited and touched. Rows are medians, workers and git included.
+The constants of `predicted` (`assay.index.freshness`), and `query_seconds` of the language table (--languages), come
+from here. `copied generation`: reading, summing and writing all files of an index, most of which hardly change.
 """
 
 from __future__ import annotations
@@ -14,32 +13,67 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
-_TASK = "how are errors reported to the user"
-_MARKS = {".py": "#", ".rb": "#", ".sh": "#"}
-_UPDATE = """
-import json, os, sys
+# runs in a process of its own, with PYTHONPATH set to the version under test; prints the figures as JSON
+_WORKER = """
+import json, os, random, shutil, subprocess, sys, time, zlib
 from pathlib import Path
 from assay.api import Repository
-
-def spent():
+from assay.index.pipeline import index
+root, commits, repeat = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+figures = {}
+def cpu():
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
-
-with Repository(Path(sys.argv[1]), sys.argv[2]) as repo:
-    freshness = repo.freshness()
-    before = spent()
-    report = repo.refresh()
-    print(json.dumps({"predicted": freshness.seconds, "spent": spent() - before, "resolved": report.resolved}))
+def timed(row, action):
+    before = cpu()
+    action()
+    figures.setdefault(row, []).append(cpu() - before)
+def git(*arguments):
+    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout
+def ask():
+    command = [sys.executable, "-m", "assay", "context", "how are errors reported", "--no-cache"]
+    subprocess.run(command, cwd=root, stdout=subprocess.DEVNULL)
+home = Repository(root).home
+walk = git("rev-list", "--reverse", "--first-parent", f"HEAD~{commits}..HEAD").split()
+git("checkout", "-q", f"HEAD~{commits}")
+index(root, home)
+for commit in walk:
+    git("checkout", "-q", commit)
+    timed("commit", lambda: index(root, home))
+sizes = {path: os.path.getsize(root / path) for path in git("ls-files").split("\\n") if path.endswith((".py", ".ts", ".go", ".java", ".rb"))}
+sources = sorted((path for path in sizes if sizes[path]), key=sizes.get)
+manifest = next((path for path in git("ls-files").split("\\n") if Path(path).name in ("package.json", "go.mod", "Cargo.toml")), "")
+random.seed(1)
+for number in range(repeat):
+    middle = root / random.choice(sources[len(sources) // 4 : -len(sources) // 4])
+    mark = "//" if middle.suffix in (".ts", ".go", ".java") else "#"
+    for row, action in (("one edited file", lambda: index(root, home, history=False)), ("one edited file, new process", ask)):
+        with middle.open("a") as file:
+            file.write(f"\\n{mark} {random.random()}\\n")
+        figures.setdefault("predicted", []).append(Repository(root).freshness().seconds)
+        timed(row, action)
+    for path in sources[-3:]:  # the largest, with their definitions: another name for the same is enough
+        text = (root / path).read_text()
+        (root / path).write_text(text.replace("filter(", "sieve(") if number % 2 == 0 else text.replace("sieve(", "filter("))
+    timed("three files with dependents", lambda: index(root, home, history=False))
+    for row, paths in (("touched manifest", manifests), ("1,000 touched files", random.sample(sources, min(1000, len(sources))))):
+        for path in paths:
+            os.utime(root / path, (1e9 + number, 1e9 + number))
+        timed(row, lambda: Repository(root).update_if_quick())
+        timed(row + ", again", lambda: Repository(root).update_if_quick())
+    def copy():
+        for path in home.current().iterdir():
+            zlib.crc32(data := path.read_bytes()) and (root / ".assay" / "copy").write_bytes(data)
+    timed("copied generation", copy)
+figures["commit, maximum"] = [max(figures["commit"], default=0)]
+print(json.dumps(figures))
 """
 
 
@@ -48,71 +82,39 @@ def _languages() -> dict[str, float]:
     from assay.languages import LANGUAGES
 
     out = {}
-    for language in (row for row in LANGUAGES if row.grammar):
-        _ = language.grammar_object
-        started = time.process_time()
-        _ = language.query_objects
+    for language in (row for row in LANGUAGES if row.grammar and row.grammar_object):
+        started, _ = time.process_time(), language.query_objects
         out[language.name] = round(time.process_time() - started, 3)
     return out
 
 
-def _run(*arguments: str, folder: Path) -> tuple[float, str]:
-    started = time.perf_counter()
-    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=True)
-    return time.perf_counter() - started, done.stdout
-
-
-def _edit(files: list[Path], number: int) -> None:
-    for path in files:
-        with path.open("a") as file:
-            file.write(f"\n{_MARKS.get(path.suffix, '//')} edited {number} {random.random()}\n")
-
-
-def measure(folder: Path, suffix: str, repeat: int) -> list[dict[str, Any]]:
-    """Return one row per number of edited files."""
-    rows = []
+def measure(folder: Path, source: Path | None, commits: int, repeat: int) -> dict[str, float]:
+    """Return the figures of one version on a fresh clone."""
     with tempfile.TemporaryDirectory() as temporary:
-        root, index = Path(temporary) / "copy", f"{temporary}/index"
-        shutil.copytree(folder, root, symlinks=True)
-        question = ["-m", "assay", "context", _TASK, "--no-cache", "--index-dir", index]
-        _run("-m", "assay", "index", "--index-dir", index, folder=root)
-        sources = sorted(path for path in root.rglob(f"*{suffix}") if path.is_file() and not path.is_symlink())
-        for count in (1, 10, 50):
-            times: dict[str, list[float]] = {"answer": [], "stale": [], "updated": [], "spent": [], "predicted": []}
-            for number in range(repeat):
-                chosen = random.sample(sources, min(count, len(sources)))
-                times["answer"].append(_run(*question, folder=root)[0])
-                _edit(chosen, number)
-                times["stale"].append(_run(*question, "--no-refresh", folder=root)[0])
-                times["updated"].append(_run(*question, folder=root)[0])
-                _edit(chosen, number)
-                _, out = _run("-c", _UPDATE, str(root), index, folder=root)
-                told = json.loads(out)
-                times["spent"].append(told["spent"])
-                times["predicted"].append(told["predicted"])
-            rows.append({"files": count, **{name: round(statistics.median(own), 2) for name, own in times.items()}})
-    return rows
+        clone = Path(temporary) / folder.name
+        subprocess.run(["git", "clone", "-q", str(folder), str(clone)], check=True)
+        environment = os.environ | ({"PYTHONPATH": str(source.resolve())} if source else {})
+        command = [sys.executable, "-c", _WORKER, str(clone), str(commits), str(repeat)]
+        done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    figures = json.loads(done.stdout.splitlines()[-1])
+    return {row: round(statistics.median(values), 3) for row, values in figures.items() if values}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--suffix", default=".py")
+    parser.add_argument("--source", type=Path, action="append")
+    parser.add_argument("--commits", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--languages", action="store_true", help="also print the compile time of each query")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    random.seed(1)
-    rows = measure(options.folder.resolve(), options.suffix, options.repeat)
-    print("files  predicted  spent  answer  stale  updated   (seconds)")
-    for row in rows:
-        print("{files:5}  {predicted:9}  {spent:5}  {answer:6}  {stale:5}  {updated:7}".format(**row))
-    languages = _languages() if options.languages else {}
-    for name, seconds in languages.items():
+    sources = options.source or [None]
+    versions = [measure(options.folder.resolve(), source, options.commits, options.repeat) for source in sources]
+    for row in versions[0]:
+        print(f"{row:30}", *(f"{version[row]:8}" for version in versions))
+    for name, seconds in _languages().items() if options.languages else ():
         print(f"{name:12} {seconds}")
-    if options.json:
-        options.json.write_text(json.dumps({"rows": rows, "languages": languages}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

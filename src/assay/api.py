@@ -260,18 +260,25 @@ class Repository:
         """Update the index if files changed and that takes less than a second; return what stays stale, or None.
 
         The index stays as it is while another process writes it, or if its folder is read-only. The history of commits
-        is left to `refresh`. `check` is the state of the files, if it is known.
+        is left to `refresh`. `check` is the state of the files, if it is known; it is fresh after an update.
         """
+        from assay.index.freshness import Freshness
         from assay.index.quick import is_quick, update_quickly
 
         check = check or self.look()
         stale = self.stale(check)
         if stale is None or self.pending or not is_quick(check.freshness):
             return stale
-        obstacles = [update_quickly(member.root, member.home) for member in self._owners(check.freshness.stale)]
+        obstacles = [
+            update_quickly(member.root, member.home, check.found if member is self else None)
+            for member in self._owners(check.freshness.stale)
+        ]
         self.close()
         failed = [obstacle for obstacle in obstacles if obstacle is not None]
-        return replace(stale, obstacle="; ".join(filter(None, failed))) if failed else None
+        if failed:
+            return replace(stale, obstacle="; ".join(filter(None, failed)))
+        check.freshness = Freshness([])
+        return None
 
     def stale(self, check: TreeCheck | None = None) -> Stale | None:
         """Return what an answer does not take into account, because files changed since they were indexed; or None."""

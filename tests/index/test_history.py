@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -542,6 +543,58 @@ def test_every_term_of_every_commit_is_kept(tmp_path: Path, commits: list[Commit
         wanted = [(n, min(c.terms[term], 255)) for n, c in enumerate(commits) if term in c.terms]
         assert list(zip(numbers.tolist(), counts.tolist(), strict=True)) == wanted
     assert list(found.subjects) == [c.subject for c in commits]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(commits=_commits, new=st.integers(0, 6), most=st.integers(1, 6), named=st.integers(1, 6))
+def test_new_commits_before_stored_ones_are_as_if_all_were_read_at_once(
+    tmp_path: Path, commits: list[Commit], new: int, most: int, named: int
+) -> None:
+    commits = [replace(commit, place=place) for place, commit in enumerate(commits)]
+    path = tmp_path / history.NAME
+    history.write(path, "old", [replace(commit, place=commit.place - new) for commit in commits[new:]])
+    stored = history.read(path)
+    assert stored is not None
+    history.write(path, "key", commits[:new], history.shifted(stored, new, max(most, new), max(named, new)))
+    updated = history.read(path)
+    expected = [
+        commit
+        if commit.place < max(named, new)
+        else replace(commit, touched=[replace(touch, names=()) for touch in commit.touched])
+        for commit in commits[: max(most, new)]
+    ]
+    history.write(path, "key", expected)
+    complete = history.read(path)
+    assert updated is not None
+    assert complete is not None
+    assert {name: array.tolist() for name, array in updated.items()} == {
+        name: array.tolist() for name, array in complete.items()
+    }
+
+
+@pytest.mark.parametrize("year", [2030, 2001], ids=["newer", "older than its parent"])
+def test_a_commit_after_the_stored_ones_gives_the_same_history_as_starting_afresh(
+    shop: Repository, monkeypatch: pytest.MonkeyPatch, year: int
+) -> None:
+    _edit(shop, "shop/pay.py", "return 1", "return 2", "Pay more")
+    shop.index()
+    monkeypatch.setenv("GIT_COMMITTER_DATE", f"{year}-01-01T00:00:00Z")
+    _edit(shop, "shop/pay.py", "return 2", "return 3", "Pay otherwise")
+    walks: list[object] = []
+    newest = log.newest_commits
+
+    def walked(git: Git, place: log.Place) -> list[str]:
+        walks.append(place)
+        return newest(git, place)
+
+    monkeypatch.setattr(log, "newest_commits", walked)
+    shop.index()
+    path = shop.home.folder / history.NAME
+    updated = path.read_bytes()
+    assert len(walks) == (year == 2001)
+    path.unlink()
+    shop.index()
+    assert path.read_bytes() == updated
 
 
 def test_a_place_tells_head_and_prefix(shop: Repository, tmp_path: Path) -> None:

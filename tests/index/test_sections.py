@@ -231,7 +231,7 @@ def test_an_unchanged_document_is_not_read_again(shop: Repository, monkeypatch: 
         return read_document(root, path, form)
 
     monkeypatch.setattr("assay.index.parse.read_document", noted)
-    monkeypatch.setattr("assay.index.freshness.read_document", noted)
+    monkeypatch.setattr("assay.index.contents.read_document", noted)
     shop.index()
     assert asked == []
     shop.write("docs/other.md", "Use `Cart.clear`.\n")

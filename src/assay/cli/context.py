@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
 
 import click
 
@@ -114,7 +113,7 @@ def context_command(
     # session boosts decay by the minute, so answers of a session are not cached
     answer = None if no_cache or session else _recall(question, refresh, view)
     if answer is None:
-        question = _up_to_date(question, refresh)
+        _bring_up_to_date(question, refresh)
         answer = _screen(question, view.screen) if view.screen else _pack(question)
         if not (no_cache or session):
             _remember(question, refresh, view, answer)
@@ -131,14 +130,13 @@ def _check_arguments(task: str, files: tuple[str, ...], base: str | None) -> Non
         )
 
 
-def _up_to_date(question: Question, refresh: Refresh) -> Question:
+def _bring_up_to_date(question: Question, refresh: Refresh) -> None:
     """Update the index if that is quick. An answer says itself if its index is stale; print only why it stays so."""
     if not refresh.enabled or question.look.freshness.fresh:
-        return question
+        return
     stale = question.repo.update_if_quick(question.look)
     if stale and stale.obstacle:
         echo(stale, err=True)
-    return question if stale else replace(question)  # a copy looks at the files again
 
 
 def _pack(question: Question) -> Answer:

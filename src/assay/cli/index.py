@@ -229,22 +229,22 @@ def status_command(repo: Repository, form: str) -> None:
     "calls resolved" is the share of calls to names defined in the repository that were resolved to a definition.
     Exit code 1 when files changed since they were indexed.
     """
-    stale = {label: member.freshness().stale for label, member in repo.members.items()}
+    checks = {label: member.look() for label, member in repo.members.items()}
     if form == "json":
         print_json(json_answers.per_repository(repo, json_answers.status))
     else:
         for number, (label, member) in enumerate(repo.members.items()):
             if label:
                 echo(("\n" if number else "") + f"[{label}]")
-            _print_status(member.status(), stale[label], member.root)
+            _print_status(member.status(), checks[label].freshness.stale, member.root)
             if pending := member.pending:
                 process = member.home.progress().process
                 echo(pending + (f", in process {process}" if process else ""))
-            for warning in member.look().found.warnings:
+            for warning in checks[label].found.warnings:
                 echo(f"warning: {warning}", err=True)
             if member.ignored_settings:
                 echo_wrapped(f"ignored settings: {', '.join(member.ignored_settings)}; see: assay trust --show")
-    raise click.exceptions.Exit(1 if any(stale.values()) else 0)
+    raise click.exceptions.Exit(0 if all(check.freshness.fresh for check in checks.values()) else 1)
 
 
 def _print_status(status: Status, stale: list[str], root: Path) -> None:

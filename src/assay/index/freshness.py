@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.git import Listing
-from assay.index.documents.formats import format_of
-from assay.index.scan import Scan, read_document, read_source, scan
+from assay.index.contents import Contents
+from assay.index.scan import Scan, read_configs, scan
 from assay.index.version import extractor_version, index_version, word_files
 from assay.languages import language_of
 from assay.store.generation import Generation
 from assay.store.index import Index
-from assay.store.layout import RACY_SECONDS, SECTIONS, content_hash, surely_same
+from assay.store.layout import RACY_SECONDS, SECTIONS, content_hash
 
 if TYPE_CHECKING:
     from assay.store.sections import IndexedDocuments
@@ -33,41 +33,56 @@ class Changes:
 
     changed: list[str] = field(default_factory=list)  # new or different files
     removed: list[str] = field(default_factory=list)
-    configs: bool = False
+    manifests: bool = False  # a project manifest
+    configs: bool = False  # what resolution reads of a manifest: module names and aliases
 
     def __bool__(self) -> bool:
-        return bool(self.changed or self.removed or self.configs)
+        return bool(self.changed or self.removed or self.manifests)
 
 
-def compare(root: Path, scanned: Scan, previous: Generation) -> Changes:
+def compare(scanned: Scan, previous: Generation, contents: Contents) -> Changes:
     """Return the differences between the tree and an index: by stat first, by content if the stat is inconclusive."""
     indexed_at = int(previous.meta.get("indexed_at", "0"))
     skipped = {
-        path: (reason, size, mtime)
-        for path, reason, size, mtime in previous.catalogue.connection.execute(
-            "SELECT path, reason, size, mtime FROM skipped WHERE size >= 0"
+        path: (size, mtime)
+        for path, size, mtime in previous.catalogue.connection.execute(
+            "SELECT path, size, mtime FROM skipped WHERE size >= 0"
         )
     }
     changes = Changes()
     for path, file in scanned.files.items():
         indexed = previous.files.get(path)
         if indexed is not None:
-            if surely_same((indexed.size, indexed.mtime), (file.size, file.mtime), indexed_at):
-                continue
-            source = read_source(root, path)
-            if source.skip or source.problem or content_hash(source.data) != indexed.hash:
+            if not contents.is_same(file, (indexed.size, indexed.mtime, indexed.hash), indexed_at):
                 changes.changed.append(path)
-        elif path in skipped:
-            if skipped[path][1:] != (file.size, file.mtime):
-                changes.changed.append(path)
-        else:
+        elif skipped.get(path) != file[1:]:
             changes.changed.append(path)
     changes.removed = sorted((set(previous.files) | set(skipped)) - set(scanned.files))
-    configs = {
-        row[0]: row[1:] for row in previous.catalogue.connection.execute("SELECT path, size, mtime FROM configs")
-    }
-    changes.configs = configs != {path: (c.size, c.mtime) for path, c in scanned.configs.items()}
+    _compare_manifests(scanned, previous, contents, indexed_at, changes)
     return changes
+
+
+def _compare_manifests(
+    scanned: Scan, previous: Generation, contents: Contents, indexed_at: int, changes: Changes
+) -> None:
+    """Add the differences between the manifests of the tree and those of an index."""
+    rows = previous.catalogue.connection.execute("SELECT path, size, mtime, text FROM configs").fetchall()
+    stored = {path: text for path, _, _, text in rows}
+    if scanned.configs.keys() == stored.keys() and all(
+        scanned.configs[path][1:] == (size, mtime)
+        or contents.is_same(scanned.configs[path], (size, mtime, content_hash(text.encode())), indexed_at)
+        for path, size, mtime, text in rows
+    ):
+        return
+    from assay.index.imports import read_by_resolution
+
+    texts = read_configs(contents.root, scanned)
+    different = [path for path in {**stored, **texts} if stored.get(path) != texts.get(path)]
+    changes.manifests = bool(different)
+    changes.configs = any(
+        read_by_resolution(path, stored.get(path, "")) != read_by_resolution(path, texts.get(path, ""))
+        for path in different
+    )
 
 
 REBUILD_SHARE = 0.3  # share of files to resolve again above which a full index is faster
@@ -87,25 +102,14 @@ def stored_documents(folder: Path) -> IndexedDocuments:
     )
 
 
-def changed_documents(root: Path, scanned: Scan, indexed: IndexedDocuments) -> set[str]:
+def changed_documents(scanned: Scan, indexed: IndexedDocuments, contents: Contents) -> set[str]:
     """Return new, removed and changed documents: by stat first, by content if the stat is inconclusive."""
     changed = indexed.documents.keys() - scanned.documents.keys()
     for path, file in scanned.documents.items():
         row = indexed.documents.get(path)
-        if row is None or not (
-            surely_same((row.size, row.mtime), (file.size, file.mtime), indexed.indexed_at)
-            or document_hash(root, path) == row.hash
-        ):
+        if row is None or not contents.is_same(file, (row.size, row.mtime, row.hash), indexed.indexed_at):
             changed.add(path)
     return changed
-
-
-def document_hash(root: Path, path: str) -> bytes:
-    """Return the content hash of a document; empty if it cannot be read."""
-    form = format_of(path)
-    assert form is not None
-    source = read_document(root, path, form)
-    return b"" if source.skip or source.problem else content_hash(source.data)
 
 
 # Freshness
@@ -155,9 +159,9 @@ class TreeCheck:
 
 def check_tree(root: Path, index: Index, listing: Listing | None = None) -> TreeCheck:
     """Scan a tree now, and compare it with its index when needed."""
-    at, scanned = time.time_ns(), scan(root, listing)
+    scanned = scan(root, listing)
     return TreeCheck(
-        lambda: scanned, lambda: _compare_all(root, index.generation, scanned), lambda: _tree_state(scanned, at)
+        lambda: scanned, lambda: _compare_all(root, index.generation, scanned), lambda: _tree_state(scanned)
     )
 
 
@@ -184,9 +188,9 @@ def _joined_state(checks: Mapping[str, TreeCheck], settings: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest() if len(states) == len(checks) else ""
 
 
-def _tree_state(scanned: Scan, at: int) -> str:
+def _tree_state(scanned: Scan) -> str:
     files = [*scanned.files.values(), *scanned.configs.values(), *scanned.documents.values()]
-    if not all(_is_stable(file.mtime, at) for file in files):
+    if not all(_is_stable(file.mtime, scanned.at) for file in files):
         return ""
     stats = [*(file[1:] for file in files), *_stats([str(path) for path in word_files()])]
     digest = blake2b("\0".join([file.path for file in files]).encode("utf-8", "surrogatepass"), digest_size=16)
@@ -233,11 +237,13 @@ class Watch:
 
 
 def _compare_all(root: Path, index: Generation, scanned: Scan) -> Freshness:
-    changes = compare(root, scanned, index)
-    documents = changed_documents(root, scanned, stored_documents(index.home))
+    contents = Contents(root, index.home, scanned)
+    changes = compare(scanned, index, contents)
+    documents = changed_documents(scanned, stored_documents(index.home), contents)
+    contents.save()
     stale = sorted([*changes.changed, *changes.removed, *documents])
     is_full = is_full_index_faster(changes, scanned)
-    if changes.configs:
+    if changes.manifests:
         stale.append("(project manifests)")
     if index.meta.get("version") != index_version():
         stale.append("(indexed by another version of assay)")

@@ -377,14 +377,34 @@ def update_history(root: Path, home: Home, progress: Progress) -> list[str]:
             path.unlink(missing_ok=True)
             forget_foreign_history(git, home)
             return []
-        key = f"{place.head} {history_version()} {place.prefix}"
-        if history.key_of(path) == key:
+        kind = f"{history_version()} {place.prefix}"  # of commits in the file
+        stored = history.read(path) or {}
+        head, _, stored_kind = ((stored and history.key(stored)) or "").partition(" ")
+        if (head, stored_kind) == (place.head, kind):
             return []
-        commits = _read_history(git, place, home, progress)
+        new = _commits_since(git, place, head, int(stored["times"].max(initial=0))) if stored_kind == kind else None
+        older = None if new is None else history.shifted(stored, len(new), MOST_COMMITS, MOST_PATCHES)
+        commits = _read_history(git, place, newest_commits(git, place) if new is None else new, home, progress)
     except AssayError as error:  # git is missing, does not trust the folder, or cannot read the repository
         return [str(error)]
-    history.write(path, key, commits)
+    history.write(path, f"{place.head} {kind}", commits, older)
     return []
+
+
+def _commits_since(git: Git, place: Place, head: str, newest: int) -> list[str] | None:
+    """Return the commits between an earlier HEAD and this one, newest first, if all of those before it follow them.
+
+    None if it is no ancestor, or times disagree with the order of commits: then all are walked again.
+    """
+    if git.partial or place.prefix or not head.isalnum():
+        return None
+    listed = git.ask("rev-list", "--left-right", "--timestamp", "--parents", f"{head}...{place.head}", "--")
+    if listed is None:  # the commit is gone
+        return None
+    rows = [line.split() for line in listed.splitlines()]
+    if len(rows) >= MOST_COMMITS or any(commit[0] != ">" or int(time) <= newest for time, commit, *_ in rows):
+        return None
+    return [commit[1:] for _, commit, *parents in rows if len(parents) == 1]
 
 
 def forget_foreign_history(git: Git, home: Home) -> None:
@@ -394,8 +414,8 @@ def forget_foreign_history(git: Git, home: Home) -> None:
             (home.folder / name).unlink(missing_ok=True)
 
 
-def _read_history(git: Git, place: Place, home: Home, progress: Progress) -> list[Commit]:
-    ids = newest_commits(git, place)
+def _read_history(git: Git, place: Place, ids: Sequence[str], home: Home, progress: Progress) -> list[Commit]:
+    """Return the commits with these ids, newest first, that touched files."""
     cache = CommitCache(cache_path(git.root, home.folder, _CACHE))
     try:
         facts_by_id = cache.commits(ids)
@@ -414,11 +434,15 @@ def _read_history(git: Git, place: Place, home: Home, progress: Progress) -> lis
     finally:
         cache.close()
     names |= new_names
-    commits = (_commit(facts_by_id[id_], names.get(id_, {}), place.prefix) for id_ in ids if id_ in facts_by_id)
+    commits = (
+        _commit(number, facts_by_id[id_], names.get(id_, {}), place.prefix)
+        for number, id_ in enumerate(ids)
+        if id_ in facts_by_id
+    )
     return [commit for commit in commits if commit.touched]
 
 
-def _commit(facts: CommitFacts, names: Names, prefix: str) -> Commit:
+def _commit(number: int, facts: CommitFacts, names: Names, prefix: str) -> Commit:
     """Convert a commit to paths relative to the folder at `prefix`."""
     touched = [
         Touch(
@@ -429,7 +453,7 @@ def _commit(facts: CommitFacts, names: Names, prefix: str) -> Commit:
         for path, before in facts.files
         if path.startswith(prefix)
     ]
-    return Commit(facts.id, facts.time, facts.subject, facts.terms, touched, len(facts.files), facts.author)
+    return Commit(facts.id, facts.time, facts.subject, facts.terms, touched, len(facts.files), facts.author, number)
 
 
 # Definitions removed by a change

@@ -20,6 +20,7 @@ import numpy as np
 from assay.core.progress import COMPLETE, NAMES, Progress, Report, overall_share
 from assay.errors import AssayError
 from assay.git import Git
+from assay.index.contents import Contents
 from assay.index.enrich.statements import update_statements
 from assay.index.facts import decode_facts
 from assay.index.file import File
@@ -64,9 +65,9 @@ class _Run:
     root: Path
     home: Home
     scanned: Scan
+    contents: Contents
     cache: ParseCache
     progress: Progress
-    since: int  # nanoseconds: files that changed later are read again by the next run
     wait: bool  # for the complete index
     history: bool  # read that of commits, too
 
@@ -92,23 +93,27 @@ def index(
     anywhere: bool = False,
     history: bool = True,
     wait: bool = True,
+    scanned: Scan | None = None,
 ) -> Report:
     """Update the index of `root` and report what was done; without `history`, that of commits stays as it is.
 
+    `scanned` is the state of the tree if it was just scanned.
     Without `wait`, a first index ends when it can answer questions, and a later run completes it; a small one is
     complete at once. Raises TooWide for the first index of a home directory or a file system's root, unless `anywhere`
     is set.
     """
     progress = _SharedProgress(progress or Progress(), home)
-    started, since = time.monotonic(), time.time_ns()
+    started = time.monotonic()
     check_root(root)
     if home.named() is None and not anywhere:
         check_extent(root)
     with _gc_disabled(), home.writing(progress.waiting), _parse_cache(root, home) as cache:
         try:
-            scanned = scan(root)
+            scanned = scanned or scan(root)
+            contents = Contents(root, home.folder, scanned)
             cache.flags = scanned.flags
-            report = _index_code(_Run(root, home, scanned, cache, progress, since, wait, history), rebuild)
+            report = _index_code(_Run(root, home, scanned, contents, cache, progress, wait, history), rebuild)
+            contents.save()
         finally:
             home.forget_progress()
     report.warnings = list(dict.fromkeys([*scanned.warnings, *report.warnings]))
@@ -206,7 +211,7 @@ def _open_previous(root: Path, home: Home, flags: tuple[str, ...]) -> tuple[Gene
 def _update(run: _Run, previous: Generation) -> Report | None:
     """Update an index, complete it, or keep it if nothing changed; None if a full index is needed or faster."""
     root, home, scanned = run.root, run.home, run.scanned
-    changes = compare(root, scanned, previous)
+    changes = compare(scanned, previous, run.contents)
     incomplete = previous.stage == NAMES
     # an incomplete index from elsewhere was verified, but not against its files
     if is_full_index_faster(changes, scanned) or (incomplete and (changes or not previous.sealed)):
@@ -225,16 +230,19 @@ def _update(run: _Run, previous: Generation) -> Report | None:
                 return None
             report.mode = "full"
             _complete(run, first, report)
-    unreadable = update_sections(root, home, scanned, run.cache, run.progress, [], run.since)
-    report.skipped |= unreadable
+    report.skipped |= _read_documents(run, [])
     if report.stage == COMPLETE and report.mode != "full":
         _read_project_files(run, report)
         _read_history(run, report)
     return report
 
 
+def _read_documents(run: _Run, parsed: list[Parsed]) -> dict[str, str]:
+    return update_sections(run.root, run.home, run.scanned, run.contents, run.cache, run.progress, parsed)
+
+
 def _read_project_files(run: _Run, report: Report) -> None:
-    report.notes |= update_statements(run.root, run.home, run.scanned, run.since)
+    report.notes |= update_statements(run.root, run.home, run.scanned, run.contents)
 
 
 def _read_history(run: _Run, report: Report) -> None:
@@ -253,7 +261,6 @@ class _First:
     table: Table
     rows: dict[str, FileRow]
     numbers: dict[str, int]  # of items, by id
-    indexed_at: int
     started: float  # monotonic
 
     @property
@@ -285,7 +292,7 @@ def _build(run: _Run, previous: Generation | None) -> Report:
 
 def _write_first(run: _Run, folder: Path, imported: list[ImportedRow], report: Report) -> tuple[_First, dict[str, str]]:
     """Parse all files and documents in one pass; return the generation, and why documents could not be read."""
-    indexed_at, started, scanned = time.time_ns(), time.monotonic(), run.scanned
+    started, scanned = time.monotonic(), run.scanned
     configs = read_configs(run.root, scanned)
     catalogue = Catalogue.create(folder / CATALOGUE_NAME)
     files: dict[str, File] = {}
@@ -320,12 +327,11 @@ def _write_first(run: _Run, folder: Path, imported: list[ImportedRow], report: R
     catalogue.add_imported(row for row in imported if row[6] in rows and rows[row[6]].hash == row[7])
     report.files = report.parsed = len(files)
     table = full_table(files, configs)
-    first = _First(folder, table, rows, numbers, indexed_at, started)
+    first = _First(folder, table, rows, numbers, started)
     named = resolve_by_name(table.without_answers(), files, numbers, first.file_numbers)
     edges = np.concatenate([named.edges, imported_edges(imported_rows(catalogue), numbers, rows)])
-    finish(folder, catalogue, edges, digests, scanned, configs, report, indexed_at, started, NAMES)
-    unreadable = update_sections(run.root, run.home, scanned, run.cache, run.progress, documents, run.since)
-    return first, unreadable
+    finish(folder, catalogue, edges, digests, scanned, configs, report, started, NAMES)
+    return first, _read_documents(run, documents)
 
 
 def _stored_first(run: _Run, previous: Generation) -> _First | None:
@@ -339,7 +345,7 @@ def _stored_first(run: _Run, previous: Generation) -> _First | None:
     numbers = dict(previous.catalogue.connection.execute("SELECT id, number FROM symbols").fetchall())
     table = full_table(files, read_configs(run.root, run.scanned))
     started = time.monotonic() - float(previous.meta["seconds"])
-    return _First(previous.folder, table, previous.files, numbers, int(previous.meta["indexed_at"]), started)
+    return _First(previous.folder, table, previous.files, numbers, started)
 
 
 # Stage two: calls, history and what project files state
@@ -378,4 +384,4 @@ def _resolve(run: _Run, first: _First, folder: Path, report: Report) -> None:
     catalogue.add_files(with_counts(rows[path], resolved.calls[path]) for path in paths)
     catalogue.replace_externals(resolved.externals)
     edges = np.concatenate([resolved.edges, imported_edges(imported_rows(catalogue), first.numbers, rows)])
-    finish(folder, catalogue, edges, {}, run.scanned, first.table.configs, report, first.indexed_at, first.started)
+    finish(folder, catalogue, edges, {}, run.scanned, first.table.configs, report, first.started)

@@ -15,6 +15,7 @@ from assay.text.display import counted
 
 if TYPE_CHECKING:
     from assay.index.freshness import Freshness
+    from assay.index.scan import Scan
 
 # Predicted seconds up to which a question waits for an update. A changed file takes 0.3 to 0.7 in most languages.
 QUICK_SECONDS = 1.0
@@ -42,17 +43,17 @@ def is_quick(freshness: Freshness) -> bool:
     return freshness.seconds <= QUICK_SECONDS
 
 
-def update_quickly(root: Path, home: Home) -> str | None:
+def update_quickly(root: Path, home: Home, scanned: Scan | None = None) -> str | None:
     """Update an index without its history; return the obstacle if that fails, empty if it turns out not to be quick.
 
-    The old index stays as it is then. None: it is up to date.
+    The old index stays as it is then. None: it is up to date. `scanned` is the state of the tree if it was just scanned.
     """
     if not os.access(home.folder, os.W_OK):
         return f"{home.folder} is read-only"
     from assay.index.pipeline import index
 
     try:
-        index(root, home, progress=_Bounded(), history=False)
+        index(root, home, progress=_Bounded(), history=False, scanned=scanned)
     except _NotQuick as reason:
         return str(reason)
     except (AssayError, OSError, sqlite3.DatabaseError) as error:

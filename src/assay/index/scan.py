@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
@@ -40,6 +41,7 @@ _MOST_PROJECT_FILES = 5_000  # manifests, deployment and ownership files; the la
 IGNORE_FILE = ".assayignore"
 _RULES = (".gitignore", IGNORE_FILE)
 OWN_FOLDER = ".assay"
+_OWN_PREFIX = f"{OWN_FOLDER}/"
 SECRET = "secret"  # reason for skipping a file
 
 _BREAK = re.compile(r"[\n\t]")  # the control characters that `printable` keeps
@@ -85,6 +87,7 @@ class Scan:
     folders: set[str] = field(default_factory=set)  # folders scanned, "" for the root
     rules: list[str] = field(default_factory=list)  # paths of ignore files
     flags: tuple[str, ...] = ()  # names of the repository's own flag calls
+    at: int = field(default_factory=lambda: time.time_ns(), compare=False)  # when the scan began, in nanoseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,22 +118,17 @@ def scan(root: Path, listing: Listing | None = None) -> Scan:
     check_root(root)
     out = Scan(flags=read_patterns(root))
     rules = read_rules(root, IGNORE_FILE, out.problems)
-    base = os.path.join(root, "")
     listing = listing or Listing(root)
     listed = listing.paths()
     out.warnings += filter(None, [listing.trouble])
-    is_real = _real_folders(base) if listed is not None else _accept_any
     out.folders |= _with_parents(listed or ())
+    folders = _Folders(root, walked=listed is None)
     for path in listed if listed is not None else _walk(root, out):
         if path.endswith(_RULES):
             out.rules.append(path)
         if rules is None or not rules.excludes(path):
-            _consider(base, path, out, is_real)
+            _consider(path, out, folders)
     return out
-
-
-def _accept_any(_folder: str) -> bool:
-    return True
 
 
 def _with_parents(paths: Iterable[str]) -> set[str]:
@@ -142,20 +140,29 @@ def _with_parents(paths: Iterable[str]) -> set[str]:
     return folders
 
 
-def _real_folders(base: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a listed folder is real: it may have become a symlink since."""
-    real = {"": True}
+class _Folders:
+    """The folders of a scan, each looked at once."""
 
-    def is_real(folder: str) -> bool:
-        unchecked, above = [], folder
-        while above not in real:
-            unchecked.append(above)
-            above = above.rpartition("/")[0]
-        for path in reversed(unchecked):
-            real[path] = real[path.rpartition("/")[0]] and not os.path.islink(base + path)
-        return real[folder]
+    def __init__(self, root: Path, walked: bool) -> None:
+        self.base = os.path.join(root, "")  # with a trailing separator: joining paths is slow
+        self._walked = walked  # by this process, which follows no symlinks
+        self._real, self._vendored = {"": True}, {"": False}
 
-    return is_real
+    def is_real(self, folder: str) -> bool:
+        """Return whether neither a folder nor one above is a symlink: a listed one may have become one since."""
+        if self._walked or (real := self._real.get(folder)) is not None:
+            return self._walked or bool(real)
+        unknown = [folder]
+        while (above := unknown[-1].rpartition("/")[0]) not in self._real:
+            unknown.append(above)
+        for path in reversed(unknown):
+            self._real[path] = self._real[path.rpartition("/")[0]] and not os.path.islink(self.base + path)
+        return self._real[folder]
+
+    def is_vendored(self, folder: str) -> bool:
+        if folder not in self._vendored:
+            self._vendored[folder] = is_vendored(folder)
+        return self._vendored[folder]
 
 
 def _walk(root: Path, out: Scan) -> Iterator[str]:
@@ -202,10 +209,11 @@ class _NameClass(NamedTuple):
     config: bool
     form: Format | None  # document format
     source: bool
+    project: bool  # a manifest, deployment or ownership file
     reason: str
 
 
-@lru_cache(maxsize=1 << 14)  # file names repeat within and between scans
+@lru_cache(maxsize=1 << 15)  # file names repeat within and between scans
 def _classify_name(name: str) -> _NameClass:
     config = name in CONFIG_NAMES or OPENAPI_NAME.fullmatch(name) is not None
     source = not config and language_of(name) is not None
@@ -217,17 +225,17 @@ def _classify_name(name: str) -> _NameClass:
         else "generated" if suspect and re.search(_GENERATED_NAME, name, re.I)
         else ""
     )  # fmt: skip
-    return _NameClass(config, form, source, reason)
+    return _NameClass(config, form, source, is_project_file(name), reason)
 
 
-def _consider(base: str, path: str, out: Scan, is_real: Callable[[str], bool]) -> None:
-    """Add one path to its category in `out`. `base` is the root with a trailing separator: joining paths is slow."""
-    if path.startswith(OWN_FOLDER + "/"):
-        return
-    folder, _, name = path.rpartition("/")
+def _consider(path: str, out: Scan, folders: _Folders) -> None:
+    """Add one path to its category in `out`."""
+    above, _, name = path.rpartition("/")
     named = _classify_name(name)
-    if is_project_file(path):
-        _add_project_file(base, path, out, is_real)
+    if path.startswith(_OWN_PREFIX):
+        return
+    if named.project or (above.endswith("requirements") and is_project_file(path)):
+        _add_project_file(path, above, out, folders)
     if not path.isprintable() and (problem := _name_problem(path)):
         if named.source or (named.form and problem.is_text):
             out.problems[problem.shown] = problem.reason
@@ -235,13 +243,15 @@ def _consider(base: str, path: str, out: Scan, is_real: Callable[[str], bool]) -
         out.others += 1
         if named.reason == SECRET:
             out.skipped[path] = SECRET
-    elif not is_real(folder):
+    elif not folders.is_real(above):
         if named.source:
             out.skipped[path] = "symlink"
-    elif reason := _skip_reason(folder, named):
+    elif folders.is_vendored(above) and named.reason != SECRET:
+        out.skipped[path] = "vendored"
+    elif reason := named.reason or (named.form and named.form.missing):
         out.skipped[path] = reason
     else:
-        _add_file(base, path, named, out)
+        _add_file(path, out, named, folders.base)
 
 
 class _NameProblem(NamedTuple):
@@ -260,14 +270,7 @@ def _name_problem(path: str) -> _NameProblem | None:
     return None
 
 
-def _skip_reason(folder: str, named: _NameClass) -> str:
-    """Return why a file is skipped by its name and folder; empty if it is not."""
-    if named.reason != SECRET and not _VENDORED.isdisjoint(folder.split("/")):
-        return "vendored"
-    return named.reason or (named.form.missing if named.form else "")
-
-
-def _add_file(base: str, path: str, named: _NameClass, out: Scan) -> None:
+def _add_file(path: str, out: Scan, named: _NameClass, base: str) -> None:
     """Add a file by its status: regular, not too large, readable."""
     try:
         info = os.lstat(base + path)
@@ -276,32 +279,30 @@ def _add_file(base: str, path: str, named: _NameClass, out: Scan) -> None:
     except (OSError, ValueError) as error:
         out.problems[path] = f"cannot be read: {error}"
         return
-    if stat.S_ISLNK(info.st_mode):
-        out.skipped[path] = "symlink"
-    elif not stat.S_ISREG(info.st_mode):
-        if not stat.S_ISDIR(info.st_mode):
-            out.skipped[path] = "not a regular file"
-    elif info.st_size > (named.form.most_bytes if named.form else MAX_BYTES):
-        out.skipped[path] = f"large ({info.st_size / 1e6:.1f} MB)"
-    elif named.form and named.form.accepts and not named.form.accepts(_head(base + path)):
+    mode, size, form = info.st_mode, info.st_size, named.form
+    if not stat.S_ISREG(mode):
+        if not stat.S_ISDIR(mode):
+            out.skipped[path] = "symlink" if stat.S_ISLNK(mode) else "not a regular file"
+    elif size > (form.most_bytes if form else MAX_BYTES):
+        out.skipped[path] = f"large ({size / 1e6:.1f} MB)"
+    elif form and form.accepts and not form.accepts(_head(base + path)):
         out.others += 1
     else:
-        entry = ScannedFile(path, info.st_size, info.st_mtime_ns)
-        (out.configs if named.config else out.documents if named.form else out.files)[path] = entry
+        category = out.configs if named.config else out.documents if form else out.files
+        category[path] = ScannedFile(path, size, info.st_mtime_ns)
 
 
-def _add_project_file(base: str, path: str, out: Scan, is_real: Callable[[str], bool]) -> None:
+def _add_project_file(path: str, above: str, out: Scan, folders: _Folders) -> None:
     """Add a manifest, deployment or ownership file if it is a regular file of the project's own."""
-    folder = path.rpartition("/")[0]
     if (
         len(out.project_files) == _MOST_PROJECT_FILES
         or not path.isprintable()
-        or is_vendored(path)
-        or not is_real(folder)
+        or folders.is_vendored(above)
+        or not folders.is_real(above)
     ):
         return
     try:
-        info = os.lstat(base + path)
+        info = os.lstat(folders.base + path)
     except (OSError, ValueError):
         return
     if stat.S_ISREG(info.st_mode) and info.st_size <= _MAX_CONFIG_BYTES:

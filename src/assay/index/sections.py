@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from assay.core.progress import Progress
+from assay.index.contents import Contents
 from assay.index.documents.facts import DocumentFacts, decode_document
 from assay.index.documents.formats import format_of
 from assay.index.freshness import changed_documents, stored_documents
@@ -23,18 +24,18 @@ def update_sections(
     root: Path,
     home: Home,
     scanned: Scan,
+    contents: Contents,
     cache: ParseCache,
     progress: Progress,
     just_read: Iterable[Parsed],
-    since: int,
 ) -> dict[str, str]:
     """Update the stored sections to the current documents, if any changed; return unreadable documents with reasons.
 
-    Documents in `just_read`, which were read after the time `since`, are not read again.
+    Documents in `just_read`, which were read after the scan, are not read again.
     """
     path = home.folder / sections.NAME
     stored = stored_documents(home.folder)
-    changed = changed_documents(root, scanned, stored)
+    changed = changed_documents(scanned, stored, contents)
     if not changed and path.exists() == bool(scanned.documents):
         return unreadable_documents(stored.documents.values())
     if not scanned.documents:
@@ -49,7 +50,7 @@ def update_sections(
     progress.start("reading documents", len(to_parse))
     for parsed in parse_files(root, to_parse, cache, progress.advance):
         by_path[parsed.path] = _from_parse(scanned.documents[parsed.path], parsed)
-    sections.write(path, extractor_version(), [by_path[name] for name in sorted(by_path)], since)
+    sections.write(path, extractor_version(), [by_path[name] for name in sorted(by_path)], scanned.at)
     return unreadable_documents(by_path.values())
 
 

@@ -8,7 +8,6 @@ only what differs.
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,9 @@ from pathlib import Path
 from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.git import Git
-from assay.index.freshness import document_hash
+from assay.index.contents import file_hash
 from assay.index.parse import ParseCache, TextParser, cache_path
-from assay.index.scan import Scan, read_configs, read_source, scan
+from assay.index.scan import Scan, read_configs, scan
 from assay.index.version import extractor_version, index_version
 from assay.store import history, sections, snapshot
 from assay.store.catalogue import NAME as CATALOGUE
@@ -59,15 +58,15 @@ def pull(root: Path, home: Home, address: str, wanted: str = "", progress: Progr
         )
     with home.writing(progress.waiting):
         downloaded = snapshot.download(place, chosen, manifest, home, progress)
-        since, scanned = time.time_ns(), scan(root)
+        scanned = scan(root)
         progress.start("comparing files", len(scanned.files))
         with home.new_generation() as folder:
             for file in manifest.files:
                 if file.name not in snapshot.SIDECARS:
                     shutil.move(downloaded / file.name, folder / file.name)
-            changed = _adopt_files(root, folder / CATALOGUE, scanned, since, progress)
+            changed = _adopt_files(root, folder / CATALOGUE, scanned, progress)
             _verify(root, home, folder, address)
-        _adopt_documents(root, downloaded / sections.NAME, scanned, since)
+        _adopt_documents(root, downloaded / sections.NAME, scanned)
         for sidecar in (history, stated):  # unusable ones are made again by the next update
             if sidecar.key_of(downloaded / sidecar.NAME) is None:
                 (downloaded / sidecar.NAME).unlink(missing_ok=True)
@@ -98,7 +97,7 @@ def _verify(root: Path, home: Home, folder: Path, address: str) -> None:
     generation.close()
 
 
-def _adopt_files(root: Path, path: Path, scanned: Scan, since: int, progress: Progress) -> dict[str, FileRow]:
+def _adopt_files(root: Path, path: Path, scanned: Scan, progress: Progress) -> dict[str, FileRow]:
     """Give unchanged files and manifests the times they have here; return the files that differ, as published."""
     opened = Catalogue.read(path)  # refuses another schema, views and triggers
     try:
@@ -120,7 +119,7 @@ def _adopt_files(root: Path, path: Path, scanned: Scan, since: int, progress: Pr
             if texts.get(name) == configs.get(name)
         ],
     )
-    edited.set_meta({"indexed_at": str(since)})
+    edited.set_meta({"indexed_at": str(scanned.at)})
     edited.finish(path)
     return {name: row for name, row in files.items() if name not in same}
 
@@ -128,10 +127,8 @@ def _adopt_files(root: Path, path: Path, scanned: Scan, since: int, progress: Pr
 def _unchanged(root: Path, scanned: Scan, hashes: dict[str, bytes], progress: Progress) -> Iterator[str]:
     for name in scanned.files:
         progress.advance()
-        if name in hashes:
-            source = read_source(root, name)
-            if not (source.skip or source.problem) and content_hash(source.data) == hashes[name]:
-                yield name
+        if name in hashes and file_hash(root, name) == hashes[name]:
+            yield name
 
 
 def _parse_published(root: Path, home: Home, commit: str, files: Mapping[str, FileRow]) -> None:
@@ -161,7 +158,7 @@ def _parse_published(root: Path, home: Home, commit: str, files: Mapping[str, Fi
         return  # a repository that git cannot read: the next update indexes from scratch
 
 
-def _adopt_documents(root: Path, path: Path, scanned: Scan, since: int) -> None:
+def _adopt_documents(root: Path, path: Path, scanned: Scan) -> None:
     """Give unchanged documents the times they have here. Unusable sections are deleted: the next update makes them."""
     indexed = sections.read_indexed_documents(path, extractor_version())
     if indexed is None:
@@ -170,6 +167,6 @@ def _adopt_documents(root: Path, path: Path, scanned: Scan, since: int) -> None:
     times = {
         row.path: (file.size, file.mtime)
         for row in indexed.documents.values()
-        if (file := scanned.documents.get(row.path)) and row.hash and document_hash(root, row.path) == row.hash
+        if (file := scanned.documents.get(row.path)) and row.hash and file_hash(root, row.path) == row.hash
     }
-    sections.set_times(path, times, since)
+    sections.set_times(path, times, scanned.at)

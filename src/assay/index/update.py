@@ -131,7 +131,6 @@ def update(
     Raises FullIndexNeeded if a full index is necessary or faster.
     """
     report = Report("update", skipped=dict(scanned.skipped), problems=dict(scanned.problems))
-    indexed_at = time.time_ns()
     started = time.monotonic()
     progress.start("parsing", len(changes.changed))
     parsed = {p.path: p for p in parse_files(root, changes.changed, cache, progress.advance)}
@@ -175,7 +174,7 @@ def update(
         report.files, report.parsed = len(rows), len(fresh)
         report.resolved, report.removed = len(affected), len(removed)
         digests = {"words": words.write(folder), "columns": columns.write(folder)}
-        finish(folder, catalogue, edges, digests, scanned, configs, report, indexed_at, started)
+        finish(folder, catalogue, edges, digests, scanned, configs, report, started)
     return report
 
 

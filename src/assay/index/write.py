@@ -101,7 +101,7 @@ def with_counts(row: FileRow, calls: CallCounts) -> FileRow:
 
 def finish(
     folder: Path, catalogue: Catalogue, edges: Array, digests: dict[str, str], scanned: Scan, configs: dict[str, str],
-    report: Report, indexed_at: int, started: float, stage: str = COMPLETE,
+    report: Report, started: float, stage: str = COMPLETE,
 ) -> None:  # fmt: skip
     """Write the remaining data and seal the generation with the metadata that readers verify.
 
@@ -115,7 +115,7 @@ def finish(
     catalogue.replace_scan(sorted(skipped), sorted(manifests))  # the bytes of a table depend on the order of insertion
     catalogue.set_meta(
         {
-            "schema": str(SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
+            "schema": str(SCHEMA_VERSION), "version": index_version(), "indexed_at": str(scanned.at),
             "edges": edge_store.write(folder, edges), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
             "others": str(scanned.others), "flags": ",".join(scanned.flags), STAGE: stage, "catalogue_bytes": "0" * 12, **digests,
         }

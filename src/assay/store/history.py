@@ -1,6 +1,7 @@
 """Commit history: postings from terms to commits, and the files and symbols that each commit touched.
 
-One file in `.assay/`, replaced atomically when HEAD moves. Commits are numbered from 0, newest first. Touched files and
+One file in `.assay/`, replaced atomically when HEAD moves; new commits are put before those of the last one. Commits
+are numbered from 0, newest first. Touched files and
 symbols are stored by path and name and resolved against an open index, so that edits never rewrite the history.
 
 A `CommitLog` is the file of one repository, `History` those of all parts of an index.
@@ -24,15 +25,17 @@ from assay.store.generation import Generation, UnusableIndex
 from assay.store.index import Index
 
 NAME = "history.npz"
-FORMAT = 2  # file format version
+FORMAT = 3  # file format version
 _WHAT = "the history"  # in messages
 HALF_LIFE = 365 * 86400  # seconds after which a co-change counts half: last year's design is less relevant
 _RELATIONS = arrays.Relations(
-    rows=(("times", "ids", "sizes", "lengths", "authors", "subject"), ("commits", "counts"), ("path", "later")),
+    rows=(
+        ("times", "places", "ids", "sizes", "lengths", "authors", "subject"), ("commits", "counts"), ("files", "before"),
+    ),
     numbers={
-        "authors": ["author"], "commits": ["times"], "files": ["path"], "names": ["path", "name"], "later": ["path"],
+        "authors": ["author"], "commits": ["times"], "files": ["path"], "names": ["path", "name"], "before": ["path"],
     },
-    optional=("later",),
+    optional=("before",),
     widths=("ids",),
     groups={"file_starts": ("files", "times"), "name_starts": ("names", "times"), "term_starts": ("commits", "term")},
 )  # fmt: skip
@@ -59,17 +62,30 @@ class Commit:
     touched: Sequence[Touch]
     size: int  # files touched, including files that are not indexed
     author: str = ""
+    place: int = 0  # in the walk from HEAD, which also has commits that are not stored
 
 
-def write(path: Path, key: str, commits: Sequence[Commit]) -> None:
-    """Write a history atomically; `key` identifies its input."""
-    arrays.write(path, _arrays(key, commits))
+def write(path: Path, key: str, commits: Sequence[Commit], older: Mapping[str, Array] | None = None) -> None:
+    """Write a history atomically; `key` identifies its input. The commits of `older` (see `shifted`) follow."""
+    stored = _arrays(key, commits)
+    arrays.write(path, _joined(stored, older) if older else stored)
 
 
 def key_of(path: Path) -> str | None:
     """Return the input key of a history; None if it is missing or damaged."""
+    stored = read(path)
+    return key(stored) if stored else None
+
+
+def key(stored: Mapping[str, Array]) -> str | None:
+    """Return the key that a stored history was written with."""
+    return arrays.key_of(stored, FORMAT)
+
+
+def read(path: Path) -> dict[str, Array] | None:
+    """Return a stored history; None if it is missing or damaged."""
     try:
-        return arrays.key_of(_load(path), FORMAT)
+        return _load(path)
     except (OSError, UnusableIndex):
         return None
 
@@ -96,6 +112,7 @@ def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
         if commits
         else np.zeros((0, 20), "u1"),
         "times": np.array([c.time for c in commits], "<i8"),
+        "places": np.array([c.place for c in commits], "<i4"),
         "sizes": np.array([c.size for c in commits], "<i4"),
         "lengths": np.array([sum(c.terms.values()) for c in commits], "<i4"),
         "authors": np.array([authors[c.author] for c in commits], "<i4"),
@@ -104,7 +121,7 @@ def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
         "file_starts": arrays.starts(c.touched for c in commits),
         "names": np.array(list(chain.from_iterable(symbols)), "<i4").reshape(-1, 3),
         "name_starts": arrays.starts(symbols),
-        "later": _later_paths(touches, paths),
+        "before": np.array([paths[touch.before] if touch.before else -1 for touch in touches], "<i4"),
         **arrays.strings("subject", (c.subject for c in commits)),
         **arrays.strings("path", paths),
         **arrays.strings("name", names),
@@ -119,26 +136,84 @@ def _numbered(values: Iterable[str]) -> dict[str, int]:
 
 def _postings(commits: Sequence[Commit]) -> dict[str, Array]:
     """Return the terms, and the commits of each with its term frequency."""
-    vocabulary = sorted({term for commit in commits for term in commit.terms})
-    numbers = _numbered(vocabulary)
-    entries = [(numbers[t], n, min(count, 255)) for n, c in enumerate(commits) for t, count in c.terms.items()]
-    rows = np.array(entries, "<i4").reshape(-1, 3)
-    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+    vocabulary = _numbered(term for commit in commits for term in commit.terms)
+    entries = [(vocabulary[t], n, min(count, 255)) for n, c in enumerate(commits) for t, count in c.terms.items()]
+    return _sorted_postings([*vocabulary], np.array(entries, "<i4").reshape(-1, 3))
+
+
+def _sorted_postings(terms: Sequence[str], rows: Array) -> dict[str, Array]:
+    """Return postings from rows of term, commit and frequency; terms without rows are dropped."""
+    used = sorted((terms[number], number) for number in np.unique(rows[:, 0]).tolist())
+    places = np.zeros(len(terms), "<i4")
+    places[[number for _, number in used]] = np.arange(len(used))
+    numbers = places[rows[:, 0]]
+    order = np.lexsort((rows[:, 1], numbers))
     return {
-        "commits": rows[:, 1].copy(),
-        "counts": rows[:, 2].astype("u1"),
-        "term_starts": np.searchsorted(rows[:, 0], np.arange(len(vocabulary) + 1)).astype("<i4"),
-        **arrays.strings("term", vocabulary),
+        "commits": rows[order, 1],
+        "counts": rows[order, 2].astype("u1"),
+        "term_starts": np.searchsorted(numbers[order], np.arange(len(used) + 1)).astype("<i4"),
+        **arrays.strings("term", (term for term, _ in used)),
     }
 
 
-def _later_paths(touches: Sequence[Touch], paths: Mapping[str, int]) -> Array:
-    """Return the path that each path was renamed to, -1 if it was not; the newest rename wins."""
-    later = np.full(len(paths), -1, "<i4")
-    for touch in reversed(touches):
-        if touch.before:
-            later[paths[touch.before]] = paths[touch.path]
-    return later
+# New commits before stored ones. Strings are numbered in order of appearance, so those of the oldest commits are last
+
+
+def shifted(older: Mapping[str, Array], added: int, most: int, most_named: int) -> Mapping[str, Array]:
+    """Return a stored history as it follows `added` new commits: of `most`, and `most_named` with definitions."""
+    places = older["places"] + np.int32(added)
+    count, named = np.searchsorted(places, (most, most_named))
+    files, names = older["file_starts"][count], older["name_starts"][min(count, named)]
+    rows = {name: older[name][:count] for name in ("ids", "times", "sizes", "lengths", "authors")}
+    terms = np.repeat(np.arange(len(older["term_starts"]) - 1, dtype="<i4"), np.diff(older["term_starts"]))
+    postings = np.stack([terms, older["commits"], older["counts"]], axis=1)
+    return {
+        **older, **rows, "places": places[:count],
+        "subject_text_starts": older["subject_text_starts"][: count + 1],
+        "files": older["files"][:files], "before": older["before"][:files], "file_starts": older["file_starts"][: count + 1],
+        "names": older["names"][:names], "name_starts": np.minimum(older["name_starts"][: count + 1], names),
+        "postings": postings[postings[:, 1] < count],
+    }  # fmt: skip
+
+
+def _joined(fresh: dict[str, Array], older: Mapping[str, Array]) -> dict[str, Array]:
+    """Return new commits with `shifted` older ones after them, as if all had been read at once."""
+    out = {name: np.concatenate([fresh[name], older[name]]) for name in ("times", "places", "sizes", "lengths")}
+    out["ids"] = np.concatenate([rows for rows in (fresh["ids"], older["ids"]) if len(rows)] or [fresh["ids"]])
+    for name in ("file_starts", "name_starts"):
+        out[name] = np.concatenate([fresh[name], older[name][1:] + fresh[name][-1]])
+    subjects = [*arrays.strings_of(fresh, "subject"), *arrays.strings_of(older, "subject")]
+    out |= arrays.strings("subject", subjects)
+    # rows of numbers, all in order of appearance in the touches of a commit
+    touches = np.stack([older["files"], older["before"]], axis=1)
+    paths, path_numbers = _joined_strings("path", fresh, older, touches)
+    names, name_numbers = _joined_strings("name", fresh, older, older["names"][:, 1])
+    authors, author_numbers = _joined_strings("author", fresh, older, older["authors"])
+    out |= paths | names | authors
+    named = np.stack(
+        [path_numbers[older["names"][:, 0]], name_numbers[older["names"][:, 1]], older["names"][:, 2]], axis=1
+    )
+    out["authors"] = np.concatenate([fresh["authors"], author_numbers[older["authors"]]])
+    out["files"] = np.concatenate([fresh["files"], path_numbers[older["files"]]])
+    out["before"] = np.concatenate([fresh["before"], path_numbers[older["before"]]])
+    out["names"] = np.concatenate([fresh["names"], named])
+    terms = _numbered([*arrays.strings_of(fresh, "term"), *arrays.strings_of(older, "term")])
+    renumbered = np.array([terms[term] for term in arrays.strings_of(older, "term")], "<i4")
+    rows = np.repeat(np.arange(len(fresh["term_starts"]) - 1, dtype="<i4"), np.diff(fresh["term_starts"]))
+    fresh_rows = np.stack([rows, fresh["commits"], fresh["counts"]], axis=1)
+    older_rows = older["postings"].copy()
+    older_rows[:, 0], older_rows[:, 1] = renumbered[older_rows[:, 0]], older_rows[:, 1] + len(fresh["times"])
+    out |= _sorted_postings([*terms], np.concatenate([fresh_rows, older_rows]))
+    return {name: out.get(name, array) for name, array in fresh.items()}
+
+
+def _joined_strings(
+    what: str, fresh: Mapping[str, Array], older: Mapping[str, Array], used: Array
+) -> tuple[dict[str, Array], Array]:
+    """Return the strings of both, numbered in order of appearance, and the numbers of the older ones; -1 stays -1."""
+    strings = [*arrays.strings_of(older, what)][: used.max(initial=-1) + 1]
+    numbers = _numbered([*arrays.strings_of(fresh, what), *strings])
+    return arrays.strings(what, numbers), np.array([*(numbers[string] for string in strings), -1], "<i4")
 
 
 class CommitLog:
@@ -243,7 +318,9 @@ class CommitLog:
     @cached_property
     def _numbers(self) -> Array:
         """Current file number of every stored path, following renames; 0 if the file is gone."""
-        files, later = self._generation.files, self.arrays["later"]
+        files, touched, before = self._generation.files, self.arrays["files"], self.arrays["before"]
+        later = np.full(len(self._paths), -1, "<i4")  # the path that each path was renamed to; the newest rename wins
+        later[before[::-1][before[::-1] >= 0]] = touched[::-1][before[::-1] >= 0]
         current = [files[path].number if path in files else 0 for path in self._paths]
         out = np.zeros(len(current), "<i4")
         for number in range(len(current)):

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from assay.core.owners import PLACES, OwnerRule, parse_rules
+from assay.index.contents import Contents
 from assay.index.parse import BATCH_BYTES, describe_failure, worker_count
 from assay.index.scan import Scan, ScannedFile
 from assay.index.version import statements_version
-from assay.store.layout import RACY_SECONDS, Home
+from assay.store.layout import Home
 from assay.store.links import stated
 from assay.store.links.stated import Module, Requirement, Statements
 from assay.system.pool import Failure, Pool
@@ -40,17 +41,17 @@ _MOST_FAILURES = 10  # files that cost a worker before the rest is left out: rea
 Value = TypeVar("Value")
 
 
-def update_statements(root: Path, home: Home, scanned: Scan, since: int) -> dict[str, str]:
+def update_statements(root: Path, home: Home, scanned: Scan, contents: Contents) -> dict[str, str]:
     """Update the stored statements to the current project files; return those that cannot be read, with reasons.
 
-    Entry points depend on which files exist, so a new or removed file counts as a change. `since` is when the scan began.
+    Entry points depend on which files exist, so a new or removed file counts as a change.
     """
     path = home.folder / stated.NAME
     if not scanned.project_files:
         path.unlink(missing_ok=True)
         return {}
-    key = _key(scanned, since)
-    if key and stated.key_of(path) == key:
+    key = _key(scanned, contents)
+    if stated.key_of(path) == key:
         return {}
     from assay.index.enrich.sources import Sources  # parsers of YAML and XML, which an unchanged repository needs not
 
@@ -75,16 +76,13 @@ def _fitting(files: Mapping[str, ScannedFile]) -> tuple[dict[str, int], dict[str
     return fitting, left_out
 
 
-def _key(scanned: Scan, since: int) -> str:
-    """Return a key of the input; empty while a file is too recent for its stat to be reliable."""
-    files = scanned.project_files.values()
-    if any(file.mtime >= since - RACY_SECONDS * 10**9 for file in files):
-        return ""
+def _key(scanned: Scan, contents: Contents) -> str:
+    """Return a key of the input: the names of all files, and the contents of project files."""
     digest = blake2b(statements_version().encode(), digest_size=16)
     for names in (scanned.files, scanned.configs, scanned.documents):
         digest.update("\0".join(sorted(names)).encode("utf-8", "surrogatepass") + b"\n")
-    for file in sorted(files):
-        digest.update(repr(tuple(file)).encode("utf-8", "surrogatepass"))
+    for path, file in sorted(scanned.project_files.items()):
+        digest.update(f"{path}\0{contents.hash(file).hex() or file[1:]}\n".encode())
     return digest.hexdigest()
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assay.index.imports import javascript, rust
 from assay.index.imports.javascript import JavaScript
 from assay.index.imports.namespaces import Includes, Namespaces
 from assay.index.imports.protobuf import Protobuf
 from assay.index.imports.python import Python
 from assay.index.imports.rust import Rust
-from assay.index.imports.style import Go, ImportStyle, Paths
+from assay.index.imports.style import Go, ImportStyle, Paths, go_module
 from assay.index.values import Item, Search, Value
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ STYLES: dict[str, ImportStyle] = {
     "bash": Paths(".sh", ".bash"),
     "protobuf": Protobuf(),
 }
+
+
+def read_by_resolution(path: str, text: str) -> object:
+    """Return what the styles above read of a manifest, to compare; a missing one reads like an empty one."""
+    if path.endswith("go.mod"):
+        return go_module(text)
+    return rust.declared(text) if path.endswith("Cargo.toml") else javascript.declared(path, text)
 
 
 class Imports:

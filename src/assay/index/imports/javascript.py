@@ -79,6 +79,18 @@ def _by_alias(module: str, folder: str, text: str, table: Table) -> Module | Non
     return _module_at(join(base, module), table) if options.get("baseUrl") else None
 
 
+def declared(path: str, text: str) -> object:
+    """Return what is read of a package.json, or of a tsconfig.json: name, base and aliases."""
+    if path.endswith("package.json"):
+        name = _json(text).get("name")
+        return name if isinstance(name, str) else ""
+    options = _object(_json(text).get("compilerOptions"))
+    try:
+        return [json.dumps(options.get(option)) for option in ("baseUrl", "paths")]
+    except RecursionError:  # nested deeper than any hand-written file
+        return text
+
+
 @lru_cache(maxsize=1024)
 def _json(text: str) -> dict[str, object]:
     """Parse JSON with comments and trailing commas, as in tsconfig; {} if it is malformed."""

@@ -57,7 +57,7 @@ class Rust(ImportStyle):
             return None
         table.record_file_lookup(module)
         for path, text in sorted(table.configs.items()):
-            names, library = _cargo(text) if path.endswith("Cargo.toml") else ((), "")
+            names, library = declared(text) if path.endswith("Cargo.toml") else ((), "")
             if module in names:
                 target = join(path.rpartition("/")[0], library)
                 if target in table.paths:
@@ -236,7 +236,7 @@ def _submodule(path: str, name: str, table: Table) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _cargo(text: str) -> tuple[frozenset[str], str]:
+def declared(text: str) -> tuple[frozenset[str], str]:
     """Return the crate names a Cargo.toml declares and the path of its library."""
     names = frozenset(name.replace("-", "_") for name in re.findall(r'^name\s*=\s*"([^"]+)"', text, re.M))
     library = re.search(r'\[lib\][^\[]*?^path\s*=\s*"([^"]+)"', text, re.M | re.S)

@@ -156,6 +156,12 @@ def by_tail(table: Table, tails: tuple[str, ...], near: str) -> str | None:
 _GO_MODULE = re.compile(r"^module\s+(\S+)", re.M)
 
 
+def go_module(text: str) -> str:
+    """Return the module path that a go.mod declares."""
+    declared = _GO_MODULE.search(text)
+    return declared.group(1) if declared else ""
+
+
 class Paths(ImportStyle):
     """Ruby's `require`, C's `#include`, Lua's `require` and the shell's `source`."""
 
@@ -184,19 +190,16 @@ class Go(ImportStyle):
         """Find a package by the module path of the nearest go.mod, then by those of the repository's other modules."""
         table.record_file_lookup(module.rpartition("/")[2])
         for folder in parents(file.folder):
-            text = table.configs.get(join(folder, "go.mod"))
-            declared = _GO_MODULE.search(text) if text else None
-            if declared:
-                prefix = declared.group(1).strip('"')
-                if module == prefix or module.startswith(prefix + "/"):
-                    target = join(folder, module[len(prefix) :].lstrip("/") or ".")
-                    return Folder("" if target == "." else target)
+            prefix = go_module(table.configs.get(join(folder, "go.mod"), "")).strip('"')
+            if prefix and (module == prefix or module.startswith(prefix + "/")):
+                target = join(folder, module[len(prefix) :].lstrip("/") or ".")
+                return Folder("" if target == "." else target)
         if "." not in module.partition("/")[0]:
             return None
         for path, text in table.configs.items():
-            declared = _GO_MODULE.search(text) if path.endswith("go.mod") else None
-            if declared and (module + "/").startswith(declared.group(1) + "/"):
-                return Folder(join(path.rpartition("/")[0], module[len(declared.group(1)) :].lstrip("/")))
+            declared = go_module(text) if path.endswith("go.mod") else ""
+            if declared and (module + "/").startswith(declared + "/"):
+                return Folder(join(path.rpartition("/")[0], module[len(declared) :].lstrip("/")))
         return None
 
     def type_unit(self, file: File) -> str:
