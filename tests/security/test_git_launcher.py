@@ -493,7 +493,6 @@ def test_a_folder_that_others_may_enter_is_not_used(tmp_path: Path, views: Path)
     assert not list(tmp_path.glob("git-*"))
 
 
-
 # one launcher
 
 

@@ -42,7 +42,4 @@ def _make(parent: str, folder: str, user: int | None, shared: bool) -> None:
             os.mkdir(parent, PRIVATE)
         if user is not None and os.stat(parent).st_uid != user:
             raise PermissionError(f"{parent} belongs to another user")
-    try:
-        os.mkdir(folder, PRIVATE)
-    except FileExistsError:  # made meanwhile by another process
-        pass
+    os.makedirs(folder, PRIVATE, exist_ok=True)  # another process may have made it meanwhile
