@@ -22,8 +22,8 @@ from assay.api import Repository, concerns_index
 from assay.core.progress import Report
 from assay.errors import AssayError, install
 from assay.git import find_place
-from assay.serve.local.door import Door
 from assay.serve.watch.child import Step, Work
+from assay.serve.watch.door import Door
 
 if TYPE_CHECKING:
     from watchfiles import Change

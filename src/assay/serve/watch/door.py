@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 import socket
 import subprocess
@@ -49,17 +48,16 @@ class Door:
             return None
         import fcntl
 
-        path = socket_path(str(self._root))
-        lock = opened.enter_context(open(f"{path}.lock", "wb"))  # noqa: SIM115
+        path = Path(socket_path(str(self._root)))
+        lock = opened.enter_context(open(path.with_suffix(".lock"), "wb"))  # noqa: SIM115
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of whoever listens; ends with its process
         except BlockingIOError:
             return None
         listening = opened.enter_context(socket.socket(socket.AF_UNIX))
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)  # left by a process that was killed
-        listening.bind(path)
-        opened.callback(os.unlink, path)
+        path.unlink(missing_ok=True)  # left by a process that was killed
+        listening.bind(str(path))
+        opened.callback(path.unlink, missing_ok=True)
         listening.listen()
         return listening
 
