@@ -13,8 +13,7 @@ import click
 from click.core import ParameterSource
 
 from assay.api import Repository, SearchFilters, Workspace
-from assay.cli.common import Bar, F, confirm, echo, echo_text, find_root, is_terminal, page
-from assay.cli.screen import Size
+from assay.cli.common import Bar, F, Size, confirm, echo, echo_text, find_root, is_terminal, page
 from assay.config.roots import roots as parse_roots
 from assay.config.roots import workspace_around
 from assay.core.items import KINDS

@@ -21,7 +21,6 @@ import select
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -355,6 +354,8 @@ def _make_view(folder: Path, links: Mapping[str, str], files: Mapping[str, str])
     for other in folder.parent.glob("git-*"):
         if not os.path.exists(other / "objects"):
             shutil.rmtree(other, ignore_errors=True)
+    import tempfile  # not needed by a question
+
     new = Path(tempfile.mkdtemp(prefix=".git-", dir=folder.parent))
     try:
         (new / "info").mkdir()

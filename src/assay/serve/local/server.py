@@ -127,11 +127,11 @@ class _Server:
         """Return the repository of this server, opened again if anything changed that it has read."""
         if root != self._root or index_dir:
             raise _Declined
-        if self._repo is None or self._repo.stamp() != self._stamp:
+        stamp = (*Repository(root).stamp(), time.time() // 3600)  # observed calls are counted by the hour
+        if self._repo is None or stamp != self._stamp:
             if self._repo:
                 self._repo.close()
-            self._repo = _Kept(root)
-            self._stamp = self._repo.stamp()
+            self._repo, self._stamp = _Kept(root), stamp
         if self._repo.home.named() is None or self._repo.configuration.ask.model:  # asks; streams
             raise _Declined
         return self._repo
