@@ -34,6 +34,7 @@ class Door:
                     thread = threading.Thread(target=self._wait, args=(listening,), name="assay door", daemon=True)
                     thread.start()
                     opened.callback(thread.join)
+                    opened.callback(listening.shutdown, socket.SHUT_RDWR)  # ends the thread's waiting
                     opened.callback(self.close)
             yield
 
@@ -65,8 +66,9 @@ class Door:
         """Start the process whenever a client waits and none runs; give up if it fails."""
         module = [sys.executable, "-P", "-m", "assay.serve.local.server"]
         while not self._stopped.is_set():
-            if not select.select([listening], [], [], 1.0)[0]:
-                continue
+            select.select([listening], [], [])
+            if self._stopped.is_set():
+                return
             with subprocess.Popen(
                 [*module, str(self._root), str(listening.fileno())],
                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -76,4 +78,5 @@ class Door:
                     pass
                 self._process.terminate()
             if self._process.returncode:
+                Path(listening.getsockname()).unlink(missing_ok=True)  # nobody shall wait
                 return
