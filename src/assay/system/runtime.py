@@ -25,11 +25,11 @@ def private_folder() -> str:
         try:
             if not os.path.lexists(folder):
                 _make(parent, folder, user, parent == temporary)
-            found = os.lstat(folder)
+            status = os.lstat(folder)
         except OSError as error:
             problem = error
             continue
-        if stat.S_ISDIR(found.st_mode) and (user is None or (found.st_uid == user and not found.st_mode & 0o077)):
+        if stat.S_ISDIR(status.st_mode) and (user is None or (status.st_uid == user and not status.st_mode & 0o077)):
             return folder
         problem = PermissionError(f"{folder} is not a folder of this user alone")
     raise problem
