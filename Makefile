@@ -87,6 +87,7 @@ docs: .venv/dev
 
 .venv/dev: pyproject.toml constraints.txt .venv/installed
 	$(BIN)/python -m pip install --quiet --editable '.[dev]' -c constraints.txt
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 clean:

@@ -8,12 +8,14 @@
 What is listed in `__all__` is imported when it is first used: `import assay` alone costs nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # for type checkers it is true; importing typing costs a command 5 ms
 if TYPE_CHECKING:
+    from typing import Any
+
     from assay.api import Repository as Repository
     from assay.api import Workspace as Workspace
     from assay.api import open as open
@@ -70,6 +72,8 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'assay' has no attribute '{name}'")
+    from importlib import import_module
+
     value = getattr(import_module(_HOMES[name]), name)
     # `evaluate` is also a package, which is set here by importing it and may be called like the function
     return globals().setdefault(name, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-_announced: set[str] = set()
+announced: set[str] = set()  # by this process
 
 
 class AssayError(Exception):
@@ -17,9 +17,9 @@ class AssayError(Exception):
 def announce(message: str, category: type[Warning]) -> None:
     """Warn once per process, and not in workers: servers repeat what they do, and workers do it, too."""
     processes = sys.modules.get("multiprocessing.process")
-    if message in _announced or (processes and processes.parent_process()):
+    if message in announced or (processes and processes.parent_process()):
         return
-    _announced.add(message)
+    announced.add(message)
     warnings.warn(message, category, stacklevel=1)
 
 

@@ -114,9 +114,9 @@ def test_the_exit_code_is_0_only_for_an_answer(station: Repository) -> None:
 
 
 def test_a_terminal_says_first_that_it_is_no_answer(station: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.cli import search
+    from assay.cli import ask
+    from assay.cli.common import Size
     from assay.cli.options import View
-    from assay.cli.screen import Size
 
     shown: list[str] = []
     view = View(whole=False, paged=False)
@@ -124,8 +124,8 @@ def test_a_terminal_says_first_that_it_is_no_answer(station: Repository, monkeyp
     monkeypatch.setattr(View, "show", lambda self, text: shown.append(text))
     with package.open(station.root) as repo:
         reply = extract(evidence(repo.searcher(), QUESTION), AskSettings(threshold=1.0, refuse_below=0.0))
-    search._print_answer(reply, "text", False, view)
-    search._print_answer(replace(reply, outcome=ANSWERED), "text", False, view)
+    ask._print_answer(reply, "text", False, view)
+    ask._print_answer(replace(reply, outcome=ANSWERED), "text", False, view)
     assert shown[0].startswith(f"{CLOSEST_PASSAGES}: ")
     assert CLOSEST_PASSAGES not in shown[1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -143,6 +144,38 @@ def test_help_needs_neither_arrays_nor_parsers(tmp_path: Path) -> None:
     printed = " ".join(done.stdout.split())
     for name, (_, text) in COMMANDS.items():
         assert f" {name} {text} " in printed
+
+
+# what a question on an index that is up to date does without: servers, parsers, workers, evaluation
+_NOT_FOR_QUESTIONS = {
+    "asyncio", "concurrent", "difflib", "email", "http", "multiprocessing", "pathspec", "socket", "ssl", "tempfile",
+    "tree_sitter", "assay.answer.answering", "assay.database.postgres", "assay.evaluate", "assay.html",
+    "assay.index.extract", "assay.index.parse", "assay.serve", "assay.system.cluster", "assay.text.plain",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more"),
+    [
+        (["context", "cart"], {"numpy", "msgspec"}),
+        (["context", "cart", "--no-cache"], {"msgspec"}),
+        (["search", "cart"], set()),
+    ],
+)
+def test_a_question_imports_only_what_it_needs(repository: Repository, arguments: list[str], more: set[str]) -> None:
+    repository.write("cart.py", "def store_cart(cart):\n    pass\n")
+    repository.write("README.md", "# Shop\n\nA cart is stored.\n")
+    repository.index()
+    for path in repository.root.iterdir():
+        if path.is_file():
+            os.utime(path, (1, 1))  # a file that has just changed is compared by content, and not cached
+    repository.index()
+    code = "import sys\nfrom assay.cli import main\ntry:\n    main()\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)"
+    assay(repository.root, *arguments)  # makes passages, fills caches
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, cwd=repository.root, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert "store_cart" in done.stdout
+    assert sorted({*done.stderr.split()} & (_NOT_FOR_QUESTIONS | more)) == []
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.cli import screen
-from assay.cli.common import styled
-from assay.cli.screen import Detail, Result, Size, Words
+from assay.cli.common import Size, styled
+from assay.cli.screen import Detail, Result, Words
 from assay.core.items import Item
 from assay.core.packs import Heading, Ranked, Section
 from assay.text.display import columns, shortened, wrapped

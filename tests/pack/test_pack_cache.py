@@ -184,7 +184,7 @@ def test_other_code_gives_another_key(shop: Repository, monkeypatch: pytest.Monk
     index = shop.open()
     before = key_of(index, "", ["question"])
     assert before == key_of(index, "", ["question"])
-    monkeypatch.setattr(pack_cache, "_code_fingerprint", lambda: "edited")
+    monkeypatch.setattr(pack_cache, "code_fingerprint", lambda: "edited")
     assert before != key_of(index, "", ["question"])
 
 
@@ -195,9 +195,9 @@ def test_every_file_of_the_package_counts_as_code(tmp_path: Path, monkeypatch: p
     seen = set()
     for text in ("a = 1\n", "a = 12\n"):
         (tmp_path / "retrieve" / "engine.py").write_text(text)
-        seen.add(pack_cache._code_fingerprint.__wrapped__())
+        seen.add(pack_cache.code_fingerprint.__wrapped__())
     (tmp_path / "retrieve" / "classes.json").write_text("")
-    seen.add(pack_cache._code_fingerprint.__wrapped__())
+    seen.add(pack_cache.code_fingerprint.__wrapped__())
     assert len(seen) == 3
 
 

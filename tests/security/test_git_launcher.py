@@ -17,6 +17,7 @@ from unittest import mock
 import pytest
 
 from assay.cli import main
+from assay.git import Git
 from assay.git.place import read_settings
 from support.agents import over_stdio, talk
 from support.command import COMMAND, ENVIRONMENT, Done, assay
@@ -415,19 +416,81 @@ def test_files_that_a_configuration_names_are_not_waited_for(tmp_path: Path, nam
     assert run(root, "index").err == ""
 
 
-def test_what_git_works_with_is_removed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["", "import os; os._exit(0)", "import os; os.kill(os.getpid(), 9)"])
+def test_no_process_leaves_files_of_git_behind(tmp_path: Path, end: str) -> None:
     root = shop(tmp_path / "shop")
     (tmp_path / "temporary").mkdir()
-    code = "import pathlib, sys; from assay.git import Git; print(Git(pathlib.Path(sys.argv[1])).revision('HEAD'))"
+    code = "import pathlib, sys; from assay.git import Git; print(Git(pathlib.Path(sys.argv[1])).revision('HEAD'), flush=True)"
     done = subprocess.run(
-        [sys.executable, "-c", code, root],
+        [sys.executable, "-c", f"{code}\n{end}", root],
         env=ENVIRONMENT | {"TMPDIR": str(tmp_path / "temporary")},
         capture_output=True,
         text=True,
-        check=True,
     )
     assert done.stdout.strip() == git(root, "rev-parse", "HEAD").strip()
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_an_index_leaves_no_temporary_files(tmp_path: Path) -> None:
+    root = shop(tmp_path / "shop")
+    for number in range(40):  # enough for worker processes
+        (root / f"module{number}.py").write_text(f"def function{number}():\n    function{number - 1}()\n" * 50)
+    (tmp_path / "temporary").mkdir()
+    command = [*COMMAND, "index"]
+    subprocess.run(command, cwd=root, env=ENVIRONMENT | {"TMPDIR": str(tmp_path / "temporary")}, check=True)
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.fixture
+def views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The private folder with the views of git, in a runtime folder of this test."""
+    (tmp_path / "runtime").mkdir(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
+    return tmp_path / "runtime" / "assay"
+
+
+def test_processes_share_a_view_that_only_the_user_can_enter(tmp_path: Path, views: Path) -> None:
+    root = shop(tmp_path / "shop")
+    assert Git(root).revision("HEAD")
+    [view] = views.iterdir()
+    assert views.stat().st_mode & 0o077 == view.stat().st_mode & 0o077 == 0
+    made = view.stat().st_ino
+    assert Git(root).revision("HEAD")
+    assert [path.stat().st_ino for path in views.iterdir()] == [made]
+
+
+@pytest.mark.parametrize("name", ["config", "info/attributes", "objects"])
+def test_a_damaged_view_is_made_again(tmp_path: Path, views: Path, name: str) -> None:
+    root = shop(tmp_path / "shop")
+    assert Git(root).revision("HEAD")
+    [view] = views.iterdir()
+    (view / name).unlink()
+    assert Git(root).revision("HEAD")
+    assert os.path.lexists(view / name)
+    (view / name).unlink()
+    (view / name).write_text("[core]\n\tfsmonitor = touch /tmp/x\n")
+    assert Git(root).revision("HEAD")
+    assert os.path.islink(view / name) or "fsmonitor" not in (view / name).read_text()
+
+
+def test_views_of_deleted_repositories_are_removed(tmp_path: Path, views: Path) -> None:
+    first, second = shop(tmp_path / "first"), shop(tmp_path / "second")
+    assert Git(first).revision("HEAD")
+    shutil.rmtree(first)
+    assert Git(second).revision("HEAD")
+    assert len(list(views.iterdir())) == 1
+
+
+def test_a_folder_that_others_may_enter_is_not_used(tmp_path: Path, views: Path) -> None:
+    root = shop(tmp_path / "shop")
+    views.mkdir()
+    views.chmod(0o755)
+    assert Git(root).revision("HEAD")
+    assert list(views.iterdir()) == []
+    views.rmdir()
+    views.symlink_to(tmp_path)
+    assert Git(root).revision("HEAD")
+    assert not list(tmp_path.glob("git-*"))
 
 
 # one launcher

@@ -224,7 +224,7 @@ def _load_shipped() -> None:
     from assay.search import merge
     from assay.store import caches, word_vectors
 
-    for load in (word_vectors.shipped_table, merge.shipped, version.index_version, caches._code_fingerprint):
+    for load in (word_vectors.shipped_table, merge.shipped, version.index_version, caches.code_fingerprint):
         load()
     for model in ranker.MODELS:
         ranker.shipped(model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -19,7 +20,7 @@ COMMANDS = {
     "status": ("assay.cli.index", "Show index statistics, the share of resolved calls, and freshness."),
     "context": ("assay.cli.context", "Rank the symbols a task needs and pack them into a token budget."),
     "search": ("assay.cli.search", "Search passages of documents and definitions of code, with locations to cite."),
-    "ask": ("assay.cli.search", "Answer a question from documents and code with citations, or refuse."),
+    "ask": ("assay.cli.ask", "Answer a question from documents and code with citations, or refuse."),
     "why": ("assay.cli.symbols", "Explain the rank of a symbol for a task, or the step that dropped it."),
     "symbols": ("assay.cli.symbols", "List symbols by name or pattern."),
     "impact": ("assay.cli.symbols", "List the transitive callers of a symbol: what a change could break."),
@@ -143,6 +144,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def main() -> None:
     """Run the command line: expected errors become one line and an exit code, warnings one line."""
     warnings.showwarning = _show_warning
+    gc.set_threshold(100_000)  # imports and indexes make no garbage: collecting it takes a tenth of a question
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting its threads costs 20 ms per command
     try:
         sys.exit(cli.main(standalone_mode=False))

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import click
 
@@ -25,6 +25,13 @@ from assay.text.display import counted, escaped_in_json, one_line, printable, sh
 
 F = TypeVar("F", bound=Callable[..., Any])
 Part = str | tuple[str, dict[str, Any]]  # text, optionally with arguments of `click.style`
+
+
+class Size(NamedTuple):
+    """Size of a terminal, in columns and lines."""
+
+    width: int
+    height: int
 
 
 def format_option(function: F) -> F:

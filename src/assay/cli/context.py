@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from assay.api import Repository
-from assay.cli.common import echo, styled
+from assay.cli.common import Size, echo, styled
 from assay.cli.options import (
     MultiValueCommand,
     Refresh,
@@ -19,7 +19,6 @@ from assay.cli.options import (
     screen_options,
     session_option,
 )
-from assay.cli.screen import MOST_RESULTS, Size, context_screen
 from assay.errors import AssayError
 from assay.pack.questions import COMMENT_BUDGET, REVIEW_BUDGET, Files, Question, Review, Task
 from assay.pack.render import FORMS
@@ -145,6 +144,8 @@ def _pack(question: Question) -> Answer:
 
 
 def _screen(question: Question, size: Size) -> Answer:
+    from assay.cli.screen import MOST_RESULTS, context_screen  # reads markup
+
     ranked, heading = question.found()
     shown = ranked[: question.k or MOST_RESULTS]
     lines = context_screen(ranked, heading, question.repo.source, question.words, size, question.k)

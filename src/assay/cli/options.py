@@ -14,8 +14,7 @@ import click
 from click.core import ParameterSource
 
 from assay.api import Repository, SearchFilters, Workspace
-from assay.cli.common import Bar, F, confirm, echo, echo_text, find_root, is_terminal, page
-from assay.cli.screen import Size
+from assay.cli.common import Bar, F, Size, confirm, echo, echo_text, find_root, is_terminal, page
 from assay.config.roots import roots as parse_roots
 from assay.config.roots import workspace_around
 from assay.core.items import KINDS
@@ -223,6 +222,10 @@ def find_repository(path: Path | None) -> Path:
     return root
 
 
+# a process that answers many commands (`assay.serve.local`) keeps its repository open
+open_one: Callable[[Path, Path | None], Repository] = Repository
+
+
 def open_repository(
     paths: Sequence[str], index_dir: Path | None, find: Callable[[Path | None], Path] = find_root
 ) -> Repository:
@@ -232,7 +235,7 @@ def open_repository(
     if len(folders) == 1 and folders[0].is_dir() and workspace_around(folders[0].resolve()) == folders[0].resolve():
         workspace = folders[0].resolve()
     if workspace is None and len(folders) < 2 and not (folders and "=" in paths[0] and not folders[0].exists()):
-        return Repository(find(folders[0] if folders else None), index_dir)
+        return open_one(find(folders[0] if folders else None), index_dir)
     if index_dir:
         raise AssayError(
             "--index-dir works with a single repository only; in a workspace each keeps its index in its own .assay/"
@@ -282,6 +285,8 @@ def _build(repo: Repository, prefix: str, wait: bool = True) -> None:
 class View:
     """Output of an answer: one screen of a terminal, or the whole answer."""
 
+    page = staticmethod(page)
+
     def __init__(self, whole: bool, paged: bool) -> None:
         self._paged = paged and is_terminal()
         self.screen = Size(*shutil.get_terminal_size()) if is_terminal() and not whole else None
@@ -289,7 +294,7 @@ class View:
     def show(self, text: str) -> None:
         """Print a text; through a pager if it is longer than the terminal."""
         is_long = text.count("\n") >= shutil.get_terminal_size().lines
-        (page if self._paged and is_long else echo_text)(text)
+        (self.page if self._paged and is_long else echo_text)(text)
 
 
 def screen_options(*whole: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

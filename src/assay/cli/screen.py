@@ -13,7 +13,7 @@ from itertools import islice
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from assay.cli.common import Part
+from assay.cli.common import Part, Size
 from assay.core.items import Item
 from assay.core.packs import Heading, PackedItem, Ranked, Section, Source
 from assay.pack.render import form
@@ -41,13 +41,6 @@ _PLACE = {"fg": "cyan"}
 _TITLE = {"bold": True}
 _MATCH = {"fg": "yellow", "bold": True}
 _QUIET = {"dim": True}
-
-
-class Size(NamedTuple):
-    """Size of a terminal, in columns and lines."""
-
-    width: int
-    height: int
 
 
 class Detail(NamedTuple):

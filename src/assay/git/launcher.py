@@ -2,7 +2,7 @@
 
 `.git/config` and `.gitattributes` can name programs for many purposes (file system monitors, filters, hooks, diff
 drivers, pagers, transport helpers), and every version of git adds some. So git does not get the repository's
-configuration at all. It works on a *view* of the git directory: a temporary folder with links to objects and refs, a
+configuration at all. It works on a *view* of the git directory: a folder of the user's with links to objects and refs, a
 configuration limited to the settings of `assay.git.place`, and attributes that disable filters. Git itself still
 checks, when it discovers the repository, whether the user trusts its owner. Programs from the user's own configuration
 are disabled by options, and git's environment variables are dropped. Every call has a timeout. Git itself, and what it
@@ -14,7 +14,6 @@ assay made. There the user's own configuration counts (credential helpers, proxi
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import io
 import os
@@ -22,15 +21,16 @@ import select
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from assay.errors import AssayError
 from assay.git.place import Place, safe_config
 from assay.system.programs import find_program, guard, is_guarded, safe_path
+from assay.system.runtime import private_folder
 
 _STREAM_SECONDS = 1800.0  # total time spent waiting for one stream
 
@@ -325,28 +325,52 @@ def _environment(place: Place) -> dict[str, str]:
     )
 
 
-_views: dict[tuple[Path, str, int], Path] = {}  # by git directory, configuration and process
-
-
 def _view(place: Place) -> Path:
-    """Return the folder that git uses in place of the repository's common git directory."""
-    configuration = safe_config(place.settings)
-    key = (place.common_dir, configuration, os.getpid())
-    if key not in _views or not (_views[key] / "config").exists():  # some machines clean up temporary folders
-        folder = Path(tempfile.mkdtemp(prefix="assay-git-"))
-        atexit.register(_remove, folder, os.getpid())
-        (folder / "info").mkdir()
-        for name in _LINKED:
-            os.symlink(place.common_dir / name, folder / name)
-        (folder / "info" / "attributes").write_text(_ATTRIBUTES)
-        (folder / "config").write_text(configuration)
-        _views[key] = folder
-    return _views[key]
+    """Return the folder that git uses in place of the repository's common git directory.
+
+    All processes of the user share it: its name is a hash of what is in it.
+    """
+    links = {name: str(place.common_dir / name) for name in _LINKED}
+    files = {"config": safe_config(place.settings), "info/attributes": _ATTRIBUTES}
+    digest = blake2b(repr((links, files)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    folder = Path(private_folder()) / f"git-{digest}"
+    if not _is_whole(folder, links, files):
+        _make_view(folder, links, files)
+    return folder
 
 
-def _remove(folder: Path, process: int) -> None:
-    if os.getpid() == process:  # not in a forked process, which shares the folder
-        shutil.rmtree(folder, ignore_errors=True)
+def _is_whole(folder: Path, links: Mapping[str, str], files: Mapping[str, str]) -> bool:
+    """Return whether nothing of a view is missing: some machines clean up temporary folders."""
+    try:
+        return all(os.readlink(folder / name) == target for name, target in links.items()) and all(
+            (folder / name).read_text() == text for name, text in files.items()
+        )
+    except (OSError, ValueError):
+        return False
+
+
+def _make_view(folder: Path, links: Mapping[str, str], files: Mapping[str, str]) -> None:
+    """Make a view beside its place and rename it; remove those of repositories that are gone."""
+    for other in folder.parent.glob("git-*"):
+        if not os.path.exists(other / "objects"):
+            shutil.rmtree(other, ignore_errors=True)
+    import tempfile  # not needed by a question
+
+    new = Path(tempfile.mkdtemp(prefix=".git-", dir=folder.parent))
+    try:
+        (new / "info").mkdir()
+        for name, target in links.items():
+            os.symlink(target, new / name)
+        for name, text in files.items():
+            (new / name).write_text(text)
+        if os.path.lexists(folder) and not _is_whole(folder, links, files):
+            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another process was faster
+            os.rename(new, folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    if not _is_whole(folder, links, files):
+        raise OSError(f"{folder} cannot be made")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

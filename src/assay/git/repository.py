@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -102,6 +101,8 @@ class Git:
         """
         if self.place is None:
             raise self._no_repository()
+        import tempfile  # not needed by a question
+
         with tempfile.TemporaryFile() as stderr_file, tempfile.TemporaryFile() as stdin_file:
             stdin_file.write(told)
             stdin_file.seek(0)

@@ -12,8 +12,6 @@ import time
 from functools import cached_property
 from pathlib import Path
 
-import msgspec
-
 from assay.errors import AssayError
 from assay.index.documents.formats import format_of
 from assay.index.scan import Scan, ScannedFile, read_document, read_source
@@ -25,7 +23,6 @@ NAME = "contents.msgpack"
 _MOST_BYTES = 100_000_000  # an entry has about a hundred
 
 Entry = tuple[int, int, bytes]  # size, time and content hash
-_decoder = msgspec.msgpack.Decoder(dict[str, Entry])
 
 
 class Contents:
@@ -37,8 +34,10 @@ class Contents:
 
     @cached_property
     def _stored(self) -> dict[str, Entry]:
+        import msgspec  # which few questions need
+
         try:
-            return _decoder.decode(read_regular(self._path, _MOST_BYTES, follow=False))
+            return msgspec.msgpack.decode(read_regular(self._path, _MOST_BYTES, follow=False), type=dict[str, Entry])
         except (OSError, AssayError, msgspec.DecodeError):
             return {}
 
@@ -63,6 +62,8 @@ class Contents:
         """Store new hashes, and those of before that still hold. A folder that cannot be written is no failure."""
         if not self._read:
             return
+        import msgspec
+
         scanned = self._scanned
         stats = scanned.files | scanned.documents | scanned.configs | scanned.project_files
         valid = {path: row for path, row in self._stored.items() if path in stats and stats[path][1:] == row[:2]}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.core.progress import Progress
 from assay.index.contents import Contents
 from assay.index.documents.facts import DocumentFacts, decode_document
 from assay.index.documents.formats import format_of
 from assay.index.freshness import changed_documents, stored_documents
-from assay.index.parse import ParseCache, Parsed, cache_path, parse_files
 from assay.index.scan import Scan, ScannedFile, scan
 from assay.index.version import extractor_version
 from assay.store import passages, sections
@@ -18,6 +18,9 @@ from assay.store.layout import Home
 from assay.store.passages import ChunkedDocument, Passages
 from assay.store.sections import Document
 from assay.text.chunk import DEFAULT, Chunker
+
+if TYPE_CHECKING:  # a search that divides no documents imports no parser
+    from assay.index.parse import ParseCache, Parsed
 
 
 def update_sections(
@@ -46,6 +49,8 @@ def update_sections(
     by_path |= {
         d.path: d for document in unchanged if (d := _from_cache(document, scanned.documents[document.path], cache))
     }
+    from assay.index.parse import parse_files
+
     to_parse = [name for name in sorted(scanned.documents) if name not in by_path]
     progress.start("reading documents", len(to_parse))
     for parsed in parse_files(root, to_parse, cache, progress.advance):
@@ -111,6 +116,8 @@ def _key(home: Home, chunker: Chunker) -> str:
 
 
 def _split_documents(root: Path, home: Home, chunker: Chunker, progress: Progress) -> list[ChunkedDocument]:
+    from assay.index.parse import ParseCache, cache_path, parse_files
+
     documents = scan(root).documents
     largest_first = sorted(documents, key=lambda path: (-documents[path].size, path))
     progress.start("dividing documents", len(documents))

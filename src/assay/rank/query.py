@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -316,6 +315,8 @@ _SYMBOLS_PER_WORD = 100  # symbols per similar word: the shortest names among th
 
 def suggest_names(index: Index, unknown: Sequence[str], limit: int = 5) -> list[str]:
     """Return the names that contain a word similar to one of `unknown`: most similar first, then shortest."""
+    import difflib  # only for suggestions
+
     postings = index.postings
     similarity: dict[str, float] = {}
     stems = dict.fromkeys(stem for word in unknown for stem in terms(word) if len(stem) <= _LONGEST_STEM)

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -181,7 +181,7 @@ MODELS = {"tasks": "ranker_tasks.json", "commits": "ranker_commits.json", "names
 @cache
 def shipped(name: str) -> Model:
     """Return a model that ships with assay."""
-    return read_model(json.loads((files(__package__) / MODELS[name]).read_text("utf-8")))
+    return read_model(json.loads(Path(__file__).with_name(MODELS[name]).read_text("utf-8")))
 
 
 def model_of(profile: Profile, index: Index) -> Model:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,7 @@ def read_model(stored: Mapping[str, Any]) -> Model:
 @cache
 def shipped() -> Model:
     """Return the model that ships with assay."""
-    return read_model(json.loads((files(__package__) / MODEL).read_text("utf-8")))
+    return read_model(json.loads(Path(__file__).with_name(MODEL).read_text("utf-8")))
 
 
 def passage_features(

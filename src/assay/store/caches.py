@@ -145,7 +145,7 @@ class PackCache(DiskCache):
 def key_of(index: Index, state: str, question: Iterable[object]) -> bytes:
     """Return the cache key: code version, indexes and sidecar files, settings, state of the files, and the query."""
     index_states = [text for part in index.parts for text in (part.label, *_index_state(part.generation))]
-    parts = [_code_fingerprint(), *index_states, state, *(repr(value) for value in question)]
+    parts = [code_fingerprint(), *index_states, state, *(repr(value) for value in question)]
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -176,7 +176,7 @@ def _hour_of_traces(home: Path) -> str:
 
 
 @cache
-def _code_fingerprint() -> str:
+def code_fingerprint() -> str:
     """Return a fingerprint of this package: answers of other code are stale."""
     return repr(sorted(_files(str(_PACKAGE))))
 

@@ -6,7 +6,6 @@ it with the reference implementation.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
@@ -161,6 +160,8 @@ def nearest(name: str, names: Iterable[str], limit: int = 5) -> list[str]:
     """Return the names most similar to `name`, by shared words or edit similarity, best first."""
     if len(name) > LONGEST_NAME:
         return []
+    import difflib  # only for suggestions
+
     name_words, lower = set(words(name)), name.lower()
     matcher = difflib.SequenceMatcher(None, "", lower, autojunk=False)  # caches data about the second sequence
     scored: list[tuple[float, str]] = []

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import AssayError, install
-from assay.search.embed.server import ServerFailed, server
 from assay.text.terms import terms
 
 DEFAULT = "features"
@@ -160,6 +159,8 @@ class ServerReranker:
     """Reranker on a server; one request for all candidates."""
 
     def __init__(self, argument: str, key_variable: str = "") -> None:
+        from assay.search.embed.server import server  # with http and ssl, which local searches do not need
+
         self.server = server(argument, "rerank", key_variable)
 
     @property
@@ -178,6 +179,8 @@ class ServerReranker:
         try:
             return _scores(answer, len(documents))
         except (KeyError, TypeError, ValueError, AttributeError):
+            from assay.search.embed.server import ServerFailed
+
             raise ServerFailed(
                 f"{self.server.name}: the answer cannot be used: not a /v1/rerank response, "
                 '{"results": [{"index", "relevance_score"}]} with one result for each document'

@@ -23,6 +23,7 @@ from assay.core.progress import Report
 from assay.errors import AssayError, install
 from assay.git import find_place
 from assay.serve.watch.child import Step, Work
+from assay.serve.watch.door import Door
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -247,25 +248,25 @@ class Keeper:
         self._watching, self._emit = watching, tell
         self._indexing, self._preparing = (Work(name, root, self._repo.home) for name in ("index", "prepare"))
         self._preparing_thread: threading.Thread | None = None
+        self._door = Door(root, self._repo.home)
         self._failed = False
         self._checked_generation: Path | None = None  # index generation of the last freshness check
 
     def run(self) -> None:
         """Refresh on every hint that finds the index stale, until stopped."""
-        try:
+        with self._door.open(), contextlib.closing(self._repo):
             for hint in self._watching.hints():
                 if hint is Hint.MOVED or self._failed or self._is_stale():
                     self._refresh()
                 else:
                     self._emit(RefreshFinished())
-        finally:
-            self._repo.close()
 
     def stop(self) -> None:
         """Stop the loop and terminate running children (thread-safe). The index is left unchanged."""
         self._watching.stop.set()
         self._indexing.stop()
         self._preparing.stop()
+        self._door.close()
 
     def _is_stale(self) -> bool:
         current = self._repo.home.current()
