@@ -19,12 +19,11 @@ import numpy as np
 
 import assay
 from assay.search.embed.embedders import GENERAL
-from assay.search.embed.general import WordEmbedder
 from assay.search.embed.vector_index import prepare
 from assay.search.search import Search
 from assay.store import passages
 from assay.store.passages import ChunkedDocument, PassageFacts, Passages
-from assay.store.word_vectors import load_table
+from assay.store.word_vectors import TextVectors, load_table
 from assay.text.terms import stem
 
 CHUNKER = "structure:512"
@@ -100,7 +99,7 @@ def main() -> None:
             print(f"writing: {count / spent:,.0f} passages a second, {path.stat().st_size / 1e6:.0f} MB")
             stored = Passages.open(path)
             general = prepare(repo.home, repo.root, CHUNKER, stored, GENERAL)
-            search = Search(repo.index, stored, repo.engine(), general=general, table=WordEmbedder(load_table()))
+            search = Search(repo.index, stored, repo.engine(), general=general, table=TextVectors(load_table()))
             started = time.perf_counter()
             meaning = prepare(repo.home, repo.root, CHUNKER, search.passages, given.embedder)
             spent = time.perf_counter() - started

@@ -42,6 +42,7 @@ from assay.store.arrays import Array
 from assay.store.catalogue import NAME as CATALOGUE_NAME
 from assay.store.catalogue import Catalogue, FileRow
 from assay.store.generation import Generation, NoIndex, UnusableIndex
+from assay.store.item_words import is_stored, update_item_words
 from assay.store.layout import Home
 from assay.store.seal import seal
 from assay.system.files import check_extent
@@ -72,6 +73,8 @@ def index(
         report.notes |= update_statements(root, home, scanned, since)
         history_warnings = update_history(root, home, progress) if history else []
         report.warnings = list(dict.fromkeys([*scanned.warnings, *history_warnings]))
+        if report.kind != "fresh" or not is_stored(home):
+            update_item_words(root, home)
     report.documents = len(scanned.documents)
     report.seconds = time.monotonic() - started
     return report

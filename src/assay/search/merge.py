@@ -190,7 +190,7 @@ def scored(
 
     `first_item` is the candidate number of item 0: passages are numbered before the items.
     """
-    ranked = list[tuple[float, Scored]]()
+    ranked, totals = list[Scored](), [np.zeros(0)]
     for group, candidates, values in (
         (PASSAGE, passages, passage_values),
         (CODE, _as_scored(code, first_item) if code else (), code.features if code else {}),
@@ -199,22 +199,18 @@ def scored(
             continue
         weights = model.groups[group]
         amounts = weights.contributions({**values, **_by_query(wording)}, len(candidates))
-        totals = amounts.sum(axis=1) + model.base[group]
-        chances = model.probability(totals)
+        totals.append(amounts.sum(axis=1) + model.base[group])
         ranked += [
-            (
-                float(total),
-                candidate._replace(score=float(chance), contributions=Contributions(weights.names, row)),
-            )
-            for total, chance, candidate, row in zip(totals, chances, candidates, amounts, strict=True)
+            Scored(candidate.number, chance, candidate.lexical, candidate.vector, Contributions(weights.names, row))
+            for chance, candidate, row in zip(model.probability(totals[-1]).tolist(), candidates, amounts, strict=True)
         ]
-    return [candidate for _, candidate in sorted(ranked, key=lambda pair: -pair[0])]
+    return [ranked[place] for place in np.argsort(-np.concatenate(totals), kind="stable").tolist()]
 
 
 def _as_scored(code: CodeCandidates, first_item: int) -> list[Scored]:
     return [
-        Scored(int(number) + first_item, 0.0, float(lexical))
-        for number, lexical in zip(code.numbers, code.lexical, strict=True)
+        Scored(number + first_item, 0.0, lexical)
+        for number, lexical in zip(code.numbers.tolist(), code.lexical.tolist(), strict=True)
     ]
 
 

@@ -21,7 +21,6 @@ from assay.rank.vocabulary import COMMON, word_set
 from assay.search import merge
 from assay.search.code_ranker import MIN_COSINE, CodeRanker, FileVectors
 from assay.search.collapse import Editions
-from assay.search.embed.general import WordEmbedder
 from assay.search.filters import Bools, Filters, Subset, filter_mask
 from assay.search.hits import Reader, Scored, SearchHit
 from assay.search.intent import intent
@@ -31,6 +30,7 @@ from assay.search.similar_words import SimilarWords
 from assay.search.windows import widen
 from assay.store.index import Index
 from assay.store.passages import Passages
+from assay.store.word_vectors import TextVectors
 from assay.text.display import counted
 from assay.text.terms import stem, words
 from assay.text.tokens import LONGEST_QUERY
@@ -85,7 +85,7 @@ class Search:
         weights: Weights = Weights(),  # noqa: B008 (frozen)
         file_vectors: FileVectors | None = None,
         general: PassageVectors | None = None,
-        table: WordEmbedder | None = None,
+        table: TextVectors | None = None,
     ) -> None:
         """Take what is prepared; `general` are the vectors of passages by the `table` that ships with assay."""
         self.index, self.passages, self._general, self._table = index, passages, general, table

@@ -14,7 +14,6 @@ from assay.index import sections as passages
 from assay.rank.engine import Engine
 from assay.search.embed import Candidate, Embedder
 from assay.search.embed.embedders import GENERAL, embedder
-from assay.search.embed.general import WordEmbedder
 from assay.search.embed.rerankers import DEFAULT
 from assay.search.file_vectors import is_stored
 from assay.search.file_vectors import prepare as prepare_file_vectors
@@ -25,6 +24,7 @@ from assay.search.search import Proximity, Rerank, Search
 from assay.store.index import UnusableIndex
 from assay.store.layout import Home
 from assay.store.passages import Passages
+from assay.store.word_vectors import TextVectors
 from assay.text import chunk
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def prepare_all(
         Weights(vectors=settings.vectors),
         prepare_file_vectors(index, homes, general) if general else None,
         _joined(general_vectors) if general_vectors else None,
-        general if isinstance(general, WordEmbedder) else None,
+        general if isinstance(general, TextVectors) else None,
     )
     base = folder or places[index.parts[0].label][0]
     return Searcher(search, _joined(vectors), _make_reranker(settings, search, base), general, chosen.size)

@@ -1,7 +1,7 @@
 """Soft matching of a query's words: each counts by the most similar word of a text, so that `seriousness` finds `severity`.
 
-Similarities are cosines of the word vectors that ship with assay (`embed/general.py`). A word that the table does not know
-matches nothing.
+Similarities are cosines of the word vectors that ship with assay (`store/word_vectors.py`). A word that the table does not
+know matches nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.rank.arrays import Floats, Ints
-from assay.search.embed.embedders import Vectors
-from assay.search.embed.general import WordEmbedder
+from assay.rank.similarity import SoftMatches
+from assay.store.word_vectors import TextVectors
 
 _BLOCK = 24  # words; two neighbouring blocks are a window
 
@@ -22,19 +22,19 @@ _BLOCK = 24  # words; two neighbouring blocks are a window
 class SimilarWords:
     """The words of one query, to be matched with texts."""
 
-    embedder: WordEmbedder
-    similarities: Vectors  # words of the query × rows of the table, from 0 to 1
+    table: TextVectors
+    similar: SoftMatches
     weights: Floats  # share of each word in the rarity of the query
 
     @classmethod
-    def of(cls, embedder: WordEmbedder, idf: Mapping[tuple[str, ...], float]) -> SimilarWords:
+    def of(cls, table: TextVectors, idf: Mapping[tuple[str, ...], float]) -> SimilarWords:
         """Return the words of a query, each given by its forms, with their rarity."""
         weights = np.array([*idf.values()], np.float64)
-        return cls(embedder, embedder.similarities([word[0] for word in idf]), weights / max(weights.sum(), 1e-9))
+        return cls(table, SoftMatches(table, table.first_words([word[0] for word in idf])), weights / max(weights.sum(), 1e-9))
 
     def rows(self, texts: Sequence[str]) -> list[Ints]:
         """Return the table rows of the words of each text."""
-        return [self.embedder.rows(text) for text in texts]
+        return [np.array(self.table.rows(text), np.int64) for text in texts]
 
     def coverage(self, texts: Sequence[Ints]) -> Floats:
         """Return the similarity of the query's words to the most similar word of each text, weighted by rarity."""
@@ -54,7 +54,7 @@ class SimilarWords:
         owners = np.repeat(np.arange(len(sizes)), blocks)
         within = np.arange(len(owners)) - np.repeat(np.cumsum(blocks) - blocks, blocks)
         starts = np.repeat(np.cumsum(sizes) - sizes, blocks) + _BLOCK * within
-        by_place = self.similarities[:, np.concatenate([texts[place] for place in places])]
+        by_place = np.maximum(self.similar[np.concatenate([texts[place] for place in places])], 0.0)
         best = np.maximum.reduceat(by_place, starts, axis=1)
         if len(owners) > 1:
             same = owners[1:] == owners[:-1]

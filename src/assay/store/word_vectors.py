@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -105,45 +105,61 @@ def shipped_table() -> WordTable:
 
 
 class TextVectors:
-    """Vectors of texts by a table: the sum of their words' vectors, as unit vectors; 0 for a text without known words."""
+    """Embedder `words`: the vector of a text is the sum of its words' vectors, scaled to length 1; 0 without known words."""
 
     def __init__(self, table: WordTable) -> None:
         self.table = table
         self._rows_of = _PieceRows(table)
+
+    @property
+    def name(self) -> str:
+        return f"words:{self.table.digest}"
+
+    @property
+    def dimensions(self) -> int:
+        return self.table.dimensions
 
     def rows(self, text: str) -> list[int]:
         """Return the table's rows of a text's words, in order."""
         self._rows_of.trim()
         return list(chain.from_iterable(map(self._rows_of.__getitem__, pieces(text))))
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], role: str = "passage") -> Vectors:
         """Return the vector of each text."""
-        sums = np.zeros((len(texts), self.table.dimensions), np.float32)
-        rows = [self.rows(text) for text in texts]
-        distinct, places = np.unique(np.fromiter(chain.from_iterable(rows), np.int64), return_inverse=True)
+        return unit(self.sums(self.rows(text) for text in texts))
+
+    def sums(self, texts: Iterable[Sequence[int]]) -> Vectors:
+        """Return the sum of the vectors of each text, given as rows of the table."""
+        rows = list(texts)
+        sums = np.zeros((len(rows), self.dimensions), np.float32)
+        flat = np.fromiter(chain.from_iterable(rows), np.int64)
+        distinct, places = self.distinct(flat)
         vectors = self.table.vectors(distinct)  # decoding is most of the work: each row once
         end = 0
         for place, of_text in enumerate(rows):
             start, end = end, end + len(of_text)
-            if of_text:
+            if end > start:
                 sums[place] = vectors[places[start:end]].sum(axis=0)
-        return unit(sums)
+        return sums
+
+    def distinct(self, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
+        """Return the distinct rows, ascending, and the place of each among them: `np.unique` without sorting."""
+        places = np.zeros(len(self.table.codes), np.int64)
+        places[rows] = 1
+        distinct = np.flatnonzero(places)
+        places[distinct] = np.arange(len(distinct))
+        return distinct, places[rows]
 
     def words(self, rows: Iterable[int]) -> Vectors:
         """Return the unit vectors of single words."""
         return unit(self.table.vectors(np.fromiter(rows, np.int64)))
 
-    def similarities(self, words: Sequence[str]) -> Vectors:
-        """Return the cosine of each word and every row of the table, from 0 to 1; zeros for an unknown word."""
-        vectors = np.zeros((len(words), self.table.dimensions), np.float32)
-        for place, word in enumerate(words):
-            if rows := self._rows_of[word]:
-                vectors[place] = self._unit_rows[rows[0]]
-        return np.asarray(np.maximum(vectors @ self._unit_rows.T, 0.0), np.float32)
-
-    @cached_property
-    def _unit_rows(self) -> Vectors:
-        return unit(self.table.vectors(slice(None)))
+    def first_words(self, texts: Sequence[str]) -> Vectors:
+        """Return the unit vector of the first word of each text; zeros for a text without known words."""
+        rows = [self._rows_of[text][:1] for text in texts]
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        vectors[[place for place, row in enumerate(rows) if row]] = self.words(chain.from_iterable(rows))
+        return vectors
 
 
 def unit(rows: Vectors) -> Vectors:

@@ -102,11 +102,10 @@ def _lsa(request: EmbedderRequest) -> Embedder:
 
 
 def _words(request: EmbedderRequest) -> Embedder:
-    from assay.search.embed.general import WordEmbedder
-    from assay.store.word_vectors import shipped_table
+    from assay.store.word_vectors import TextVectors, shipped_table
 
     _require_no_argument("words", request)
-    return WordEmbedder(shipped_table())
+    return TextVectors(shipped_table())
 
 
 def _wordllama(request: EmbedderRequest) -> Embedder:
