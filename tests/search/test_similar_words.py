@@ -31,12 +31,12 @@ def test_a_window_has_what_stands_together_only(table: TextVectors) -> None:
     similar = SimilarWords.of(table, {("error",): 1.0, ("banana",): 1.0})
     filler = "table " * 60
     texts = similar.rows([f"error {filler} banana", f"{filler} error banana {filler}", "error banana"])
-    apart, together, short = similar.window_coverage(texts)
+    apart, together, short = similar.coverages(texts)[1]
     assert apart < together == pytest.approx(short, abs=1e-6)
     assert np.ptp(similar.coverage(texts)[:2]) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_unknown_words_and_empty_texts_match_nothing(table: TextVectors) -> None:
     assert SimilarWords.of(table, {("zzxqv",): 5.0}).coverage([table.rows("error")]).tolist() == [0.0]
-    assert SimilarWords.of(table, {}).window_coverage([table.rows("error")]).tolist() == [0.0]
+    assert SimilarWords.of(table, {}).coverages([table.rows("error")])[1].tolist() == [0.0]
     assert SimilarWords.of(table, {("error",): 1.0}).coverage([]).tolist() == []

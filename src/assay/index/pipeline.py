@@ -73,7 +73,7 @@ def index(
         report.notes |= update_statements(root, home, scanned, since)
         history_warnings = update_history(root, home, progress) if history else []
         report.warnings = list(dict.fromkeys([*scanned.warnings, *history_warnings]))
-        if report.kind != "fresh" or not is_stored(home):
+        if report.mode != "fresh" or not is_stored(home):
             update_item_words(root, home)
     report.documents = len(scanned.documents)
     report.seconds = time.monotonic() - started

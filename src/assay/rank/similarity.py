@@ -54,7 +54,7 @@ class Similarity:
         if not len(filled):
             return cosines
         distinct, places = self._table.distinct(np.concatenate([self._words.texts[place] for place in filled]))
-        products = self._table.table.vectors(distinct) @ self._table.embed([self._task])[0]
+        products = self._table.table.vectors(distinct) @ self._table.embed([self._task], "query")[0]
         starts = np.cumsum(sizes[filled]) - sizes[filled]
         cosines[filled] = np.add.reduceat(products[places], starts) / self._words.lengths[filled]
         return cosines

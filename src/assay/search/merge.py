@@ -168,12 +168,12 @@ def passage_features(
 
 def _similar_features(hits: Sequence[SearchHit], similar: SimilarWords) -> dict[str, Floats]:
     """Return how well similar words cover the query: in the text, in its best window, in the headings."""
-    texts = similar.rows([hit.text for hit in hits])
+    whole, window = similar.coverages(similar.rows([hit.text for hit in hits]))
     titles = list({hit.headings: 0 for hit in hits})  # passages share headings
     by_title = dict(zip(titles, similar.coverage(similar.rows([*map(" ".join, titles)])).tolist(), strict=True))
     return {
-        "similar words": similar.coverage(texts),
-        "similar words, together": similar.window_coverage(texts),
+        "similar words": whole,
+        "similar words, together": window,
         "similar words, headings": np.array([by_title[hit.headings] for hit in hits], np.float64),
     }
 

@@ -34,31 +34,28 @@ class SimilarWords:
 
     def rows(self, texts: Sequence[str]) -> list[Ints]:
         """Return the table rows of the words of each text."""
-        return [np.array(self.table.rows(text), np.int64) for text in texts]
+        return [self.table.cached_rows(text) for text in texts]
 
     def coverage(self, texts: Sequence[Ints]) -> Floats:
         """Return the similarity of the query's words to the most similar word of each text, weighted by rarity."""
-        return self._best(texts, windows=False)
+        return self.coverages(texts)[0]
 
-    def window_coverage(self, texts: Sequence[Ints]) -> Floats:
-        """Return the coverage of the best window of each text."""
-        return self._best(texts, windows=True)
-
-    def _best(self, texts: Sequence[Ints], windows: bool) -> Floats:
-        out = np.zeros(len(texts))
-        places = [place for place, rows in enumerate(texts) if len(rows)]
-        if not places or not len(self.weights):
-            return out
-        sizes = np.array([len(texts[place]) for place in places])
-        blocks = -(-sizes // _BLOCK) if windows else np.ones(len(sizes), np.int64)
+    def coverages(self, texts: Sequence[Ints]) -> tuple[Floats, Floats]:
+        """Return the coverage of each text, and that of its best window."""
+        whole, window = np.zeros(len(texts)), np.zeros(len(texts))
+        places = np.array([place for place, rows in enumerate(texts) if len(rows)], np.int64)
+        if not len(places) or not len(self.weights):
+            return whole, window
+        sizes = np.array([len(texts[place]) for place in places.tolist()])
+        blocks = -(-sizes // _BLOCK)
+        firsts = np.cumsum(blocks) - blocks
         owners = np.repeat(np.arange(len(sizes)), blocks)
-        within = np.arange(len(owners)) - np.repeat(np.cumsum(blocks) - blocks, blocks)
-        starts = np.repeat(np.cumsum(sizes) - sizes, blocks) + _BLOCK * within
-        by_place = np.maximum(self.similar[np.concatenate([texts[place] for place in places])], 0.0)
-        best = np.maximum.reduceat(by_place, starts, axis=1)
+        starts = np.repeat(np.cumsum(sizes) - sizes, blocks) + _BLOCK * (np.arange(len(owners)) - firsts[owners])
+        similar = self.similar[np.concatenate([texts[place] for place in places.tolist()])]
+        best = np.maximum(np.maximum.reduceat(similar, starts, axis=1), 0.0)
+        whole[places] = self.weights @ np.maximum.reduceat(best, firsts, axis=1)
         if len(owners) > 1:
             same = owners[1:] == owners[:-1]
             best[:, :-1] = np.where(same, np.maximum(best[:, :-1], best[:, 1:]), best[:, :-1])
-        covered = self.weights @ best
-        np.maximum.at(out, np.array(places)[owners], covered)
-        return out
+        window[places] = np.maximum.reduceat(self.weights @ best, firsts)
+        return whole, window

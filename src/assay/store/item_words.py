@@ -23,7 +23,7 @@ from assay.store.catalogue import FileRow
 from assay.store.generation import Generation, UnusableIndex
 from assay.store.index import Index
 from assay.store.layout import Home
-from assay.store.word_vectors import TextVectors, shipped_table
+from assay.store.word_vectors import TextVectors, shipped_vectors
 
 FORMAT = 1  # of the stored file
 NAME = "item-words.npz"
@@ -59,7 +59,7 @@ class ItemWords:
 
     @cached_property
     def texts(self) -> TextVectors:
-        return TextVectors(shipped_table())
+        return shipped_vectors()
 
     def of(self, numbers: Sequence[int]) -> Words:
         """Return the words of items, by their numbers."""
@@ -157,7 +157,7 @@ def update_item_words(root: Path, home: Home) -> None:
 
 
 def _update(generation: Generation, home: Home) -> None:
-    table = TextVectors(shipped_table())
+    table = shipped_vectors()
     firsts, _ = _read(home.folder, table)
     files = list(generation.files.values())
     missing = sum((row.path, row.hash) not in firsts for row in files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -92,8 +93,8 @@ class Features:
 
     def features(self, query: str, candidates: Sequence[Candidate]) -> list[dict[str, float]]:
         """Return the features of each candidate, by the names in WEIGHTS."""
-        query_terms = terms(query)
-        texts = [terms(candidate.text) for candidate in candidates]
+        query_terms = tuple(terms(query))
+        texts = [_terms_of(candidate.text) for candidate in candidates]
         idf = self._idf or _idf_among(texts)
         weights = {term: idf(term) for term in query_terms}
         pairs = {pair: min(weights[term] for term in pair) for pair in pairwise(query_terms)}
@@ -113,6 +114,12 @@ class Features:
                 }
             )
         return rows
+
+
+@lru_cache(maxsize=2048)
+def _terms_of(text: str) -> tuple[str, ...]:
+    """Return the terms of a passage; queries of a session share most of their candidates."""
+    return tuple(terms(text))
 
 
 Occurrences = Sequence[tuple[int, str]]  # of query terms in a text: place and term
