@@ -37,6 +37,6 @@ def test_a_window_has_what_stands_together_only(table: TextVectors) -> None:
 
 
 def test_unknown_words_and_empty_texts_match_nothing(table: TextVectors) -> None:
-    assert SimilarWords.of(table, {("zzxqv",): 5.0}).coverage([table.rows("error")]).tolist() == [0.0]
-    assert SimilarWords.of(table, {}).coverages([table.rows("error")])[1].tolist() == [0.0]
+    assert SimilarWords.of(table, {("zzxqv",): 5.0}).coverage([np.array(table.rows("error"))]).tolist() == [0.0]
+    assert SimilarWords.of(table, {}).coverages([np.array(table.rows("error"))])[1].tolist() == [0.0]
     assert SimilarWords.of(table, {("error",): 1.0}).coverage([]).tolist() == []

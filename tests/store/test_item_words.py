@@ -34,7 +34,9 @@ def indexed(repository: Repository) -> Repository:
 
 def _words(index: Index) -> tuple[dict[str, int], Words]:
     items = sorted(index.items("1"), key=lambda item: item.id)
-    return {item.symbol: place for place, item in enumerate(items)}, ItemWords(index).of([item.number for item in items])
+    return {item.symbol: place for place, item in enumerate(items)}, ItemWords(index).of(
+        [item.number for item in items]
+    )
 
 
 def _lists(words: Words) -> tuple[list[list[int]], list[list[int]], list[float]]:
@@ -56,7 +58,9 @@ def test_the_length_is_that_of_the_sum_of_the_vectors(indexed: Repository) -> No
 
 
 def test_nothing_is_described_while_words_are_stored(indexed: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Index, "descriptions_of", lambda index, numbers, characters: pytest.fail(str(numbers)) if numbers else {})
+    monkeypatch.setattr(
+        Index, "descriptions_of", lambda index, numbers, characters: pytest.fail(str(numbers)) if numbers else {}
+    )
     _words(indexed.open())
 
 

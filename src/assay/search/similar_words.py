@@ -30,7 +30,9 @@ class SimilarWords:
     def of(cls, table: TextVectors, idf: Mapping[tuple[str, ...], float]) -> SimilarWords:
         """Return the words of a query, each given by its forms, with their rarity."""
         weights = np.array([*idf.values()], np.float64)
-        return cls(table, SoftMatches(table, table.first_words([word[0] for word in idf])), weights / max(weights.sum(), 1e-9))
+        return cls(
+            table, SoftMatches(table, table.first_words([word[0] for word in idf])), weights / max(weights.sum(), 1e-9)
+        )
 
     def rows(self, texts: Sequence[str]) -> list[Ints]:
         """Return the table rows of the words of each text."""

@@ -133,7 +133,9 @@ class _StoredWords:
             ends = arrays.offsets(int(getattr(part, name)[-1]) for part in parts)
             shifted = [getattr(part, name)[:-1] + end for part, end in zip(parts, ends, strict=False)]
             starts.append(np.concatenate([*shifted, ends[-1:]]))
-        names, texts, lengths = (np.concatenate([getattr(part, name) for part in parts]) for name in ("names", "texts", "lengths"))
+        names, texts, lengths = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("names", "texts", "lengths")
+        )
         return cls(names, starts[0], texts, starts[1], lengths)
 
     def item(self, place: int) -> tuple[Array, Array, float]:
@@ -191,7 +193,10 @@ def _read(folder: Path, table: TextVectors) -> tuple[Mapping[tuple[str, bytes], 
         return {}, nothing
     known = len(table.table.codes)
     words = _StoredWords(*(stored[name] for name in _StoredWords.__slots__))
-    if stored["key"].tobytes() != like["key"].tobytes() or max(words.names.max(initial=0), words.texts.max(initial=0)) >= known:
+    if (
+        stored["key"].tobytes() != like["key"].tobytes()
+        or max(words.names.max(initial=0), words.texts.max(initial=0)) >= known
+    ):
         return {}, nothing
     hashes = stored["hashes"].tobytes()
     keys = ((path, hashes[_HASH * place :][:_HASH]) for place, path in enumerate(arrays.strings_of(stored, "path")))
