@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +75,7 @@ def first_search(root: Path) -> str:
         searcher = repo.searcher()
         searcher.ranked("how do I configure retries")
         spent = time.process_time() - started
-        return f"first search, {len(searcher.search.passages):,} passages: {spent:.1f} s of CPU"
+        return f"first search, {len(searcher.passages):,} passages: {spent:.1f} s of CPU"
 
 
 def main() -> None:
@@ -107,11 +107,10 @@ def main() -> None:
             started = time.perf_counter()
             opened = prepare(repo.home, repo.root, CHUNKER, search.passages, given.embedder)
             print(f"opening the vectors again: {1000 * (time.perf_counter() - started):.0f} ms")
+            search.vector_index = opened
             how = "exactly" if opened.nearest.exact else f"approximately, recall@10 {meaning.nearest.recall():.3f}"
             print(f"{count:,} passages, words alone: {timed(search.ranked)}")
-            print(
-                f"{count:,} passages, words and meaning ({how}): {timed(partial(search.ranked, vector_index=opened))}"
-            )
+            print(f"{count:,} passages, words and meaning ({how}): {timed(search.ranked)}")
 
 
 if __name__ == "__main__":

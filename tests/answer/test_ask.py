@@ -143,7 +143,7 @@ def test_every_citation_resolves_to_lines_that_say_it(opened: Opened) -> None:
     for question in ("What do I do when a pipe bursts?", "start the pumps", "turbine", "who reads the manual"):
         reply = opened.ask(question, threshold=0.0)
         assert reply.sources
-        passages = opened.searcher().search.passages
+        passages = opened.searcher().passages
         assert all(resolves(one, opened.root, passages) for one in reply.sources)
         changed = replace(reply.sources[0], text="something else")
         assert not resolves(changed, opened.root, passages)
@@ -160,7 +160,7 @@ def test_parts_of_a_word_must_stand_together(opened: Opened, station: Repository
     )
     station.index()
     with package.open(station.root) as repo:
-        search = repo.searcher().search
+        search = repo.searcher()
         assert analyze_question("WebSocket time-ordered openapi", search).unseen == ("WebSocket", "time-ordered")
         assert analyze_question("x " * 1_500 + "pipe", search).words[-1].written == "x"  # the rest is not looked at
 

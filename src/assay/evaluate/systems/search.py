@@ -42,7 +42,8 @@ from assay.evaluate.systems.assay import (
 from assay.rank.engine import open_engine
 from assay.rank.profile import Profile
 from assay.search.hits import SearchHit
-from assay.search.service import Searcher, prepare
+from assay.search.search import Search
+from assay.search.service import prepare
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.text.chunk import parse
@@ -55,12 +56,12 @@ class _Opened:
     """A repository's index and its searcher."""
 
     index: Index
-    searcher: Searcher
+    searcher: Search
     profile: Profile
 
     @property
     def fingerprint(self) -> str:
-        passages = self.searcher.search.passages
+        passages = self.searcher.passages
         ids = digest(passages[number].id for number in range(len(passages)))
         return f"{fingerprint(self.index)}-{ids}"
 
@@ -117,8 +118,9 @@ class SearchSystem(System):
                     raise
                 except AssayError as error:  # no such model, a server that does not answer
                     raise SystemDied(str(error)) from None
-                cold = searcher.vector_index.cold() if searcher.vector_index else None
-                self._open[key] = _Opened(index, dataclasses.replace(searcher, vector_index=cold), profile)
+                if searcher.vector_index:
+                    searcher.vector_index = searcher.vector_index.cold()
+                self._open[key] = _Opened(index, searcher, profile)
         return self._open[key]
 
     def searched_commits(self, commits: Collection[str], repository: str = "") -> set[str]:
@@ -136,7 +138,7 @@ class SearchSystem(System):
 
     def chunks(self, repository: str = "") -> Iterator[tuple[Hit, str]]:
         """Yield every passage in file order, as it would be retrieved, with its text."""
-        passages = self.opened(repository).searcher.search.passages
+        passages = self.opened(repository).searcher.passages
         with index_errors():
             for number in range(len(passages)):
                 passage = passages[number]
@@ -147,7 +149,7 @@ class SearchSystem(System):
         """Return the facts of a repository's search stages, building them if needed."""
         searcher = self.opened(repository).searcher
         model = searcher.vector_index.embedder.name if searcher.vector_index else ""
-        return StageFacts(self.settings.chunker, len(searcher.search.passages), self.settings.embedder, model)
+        return StageFacts(self.settings.chunker, len(searcher.passages), self.settings.embedder, model)
 
     def describe(self) -> dict[str, Any]:
         facts = {
@@ -182,12 +184,12 @@ class SearchSystem(System):
             opened.index.close()
 
 
-def holds_passage(searcher: Searcher, root: Path, path: Path) -> bool:
+def holds_passage(searcher: Search, root: Path, path: Path) -> bool:
     """Return True if a file, or anything below a folder, is among the searched documents of a root."""
     if not path.is_relative_to(root.resolve()):
         return False
     relative = path.relative_to(root.resolve()).as_posix()
-    return any(file == relative or file.startswith(relative + "/") for file in searcher.search.passages.paths)
+    return any(file == relative or file.startswith(relative + "/") for file in searcher.passages.paths)
 
 
 def hit(passage: SearchHit) -> Hit:
@@ -243,7 +245,7 @@ class AskSystem(SearchSystem):
             seconds = time.perf_counter() - started
             root = folder_of(self._root, self._corpus, repository)
             citations = tuple(
-                Citation(source.id, resolves(source, root, searcher.search.passages), source.text, source.number)
+                Citation(source.id, resolves(source, root, searcher.passages), source.text, source.number)
                 for source in reply.sources
             )
         answer = Answer(reply.text, citations, reply.grounded, reply.confidence, reply.outcome == CLOSEST)
