@@ -75,8 +75,8 @@ class ItemWords:
             self._described = {}
         new = [number for number in numbers if number not in self._described]
         described = self._index.descriptions_of(new, _COMMENT)
-        made = _StoredWords.of(self.texts, [*described.values()])
-        self._described |= {number: made.item(place) for place, number in enumerate(described)}
+        words = _StoredWords.of(self.texts, [*described.values()])
+        self._described |= {number: words.item(place) for place, number in enumerate(described)}
 
     @cached_property
     def _tables(self) -> list[tuple[Mapping[tuple[str, bytes], int], _StoredWords]]:
@@ -168,9 +168,9 @@ def _update(generation: Generation, home: Home) -> None:
     described: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
     for _, file, name, text in generation.catalogue.descriptions(_COMMENT):
         described[file].append((name, text))
-    made = _StoredWords.of(table, [*chain.from_iterable(described[row.number] for row in files)])
+    words = _StoredWords.of(table, [*chain.from_iterable(described[row.number] for row in files)])
     sizes = [described[row.number] for row in files]
-    arrays.write(home.folder / NAME, _arrays(table.name, files, arrays.starts(sizes), made))
+    arrays.write(home.folder / NAME, _arrays(table.name, files, arrays.starts(sizes), words))
 
 
 def _arrays(key: str, files: Sequence[FileRow], items: Array, words: _StoredWords) -> dict[str, Array]:
@@ -191,11 +191,11 @@ def _read(folder: Path, table: TextVectors) -> tuple[Mapping[tuple[str, bytes], 
         stored = arrays.read(folder / NAME, FORMAT, "the words of items", like, _RELATIONS, mapped=True)
     except (OSError, UnusableIndex):
         return {}, nothing
-    known = len(table.table.codes)
+    rows = len(table.table.codes)
     words = _StoredWords(*(stored[name] for name in _StoredWords.__slots__))
     if (
         stored["key"].tobytes() != like["key"].tobytes()
-        or max(words.names.max(initial=0), words.texts.max(initial=0)) >= known
+        or max(words.names.max(initial=0), words.texts.max(initial=0)) >= rows
     ):
         return {}, nothing
     hashes = stored["hashes"].tobytes()
