@@ -12,19 +12,18 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 import assay
 from assay.search.embed.embedders import GENERAL
-from assay.search.embed.general import WordEmbedder
 from assay.search.embed.vector_index import prepare
 from assay.search.search import Search
 from assay.store import passages
 from assay.store.passages import ChunkedDocument, PassageFacts, Passages
-from assay.store.word_vectors import load_table
+from assay.store.word_vectors import TextVectors, load_table
 from assay.text.terms import stem
 
 CHUNKER = "structure:512"
@@ -76,7 +75,7 @@ def first_search(root: Path) -> str:
         searcher = repo.searcher()
         searcher.ranked("how do I configure retries")
         spent = time.process_time() - started
-        return f"first search, {len(searcher.search.passages):,} passages: {spent:.1f} s of CPU"
+        return f"first search, {len(searcher.passages):,} passages: {spent:.1f} s of CPU"
 
 
 def main() -> None:
@@ -100,7 +99,7 @@ def main() -> None:
             print(f"writing: {count / spent:,.0f} passages a second, {path.stat().st_size / 1e6:.0f} MB")
             stored = Passages.open(path)
             general = prepare(repo.home, repo.root, CHUNKER, stored, GENERAL)
-            search = Search(repo.index, stored, repo.engine(), general=general, table=WordEmbedder(load_table()))
+            search = Search(repo.index, stored, repo.engine(), general=general, table=TextVectors(load_table()))
             started = time.perf_counter()
             meaning = prepare(repo.home, repo.root, CHUNKER, search.passages, given.embedder)
             spent = time.perf_counter() - started
@@ -108,11 +107,10 @@ def main() -> None:
             started = time.perf_counter()
             opened = prepare(repo.home, repo.root, CHUNKER, search.passages, given.embedder)
             print(f"opening the vectors again: {1000 * (time.perf_counter() - started):.0f} ms")
+            search.vector_index = opened
             how = "exactly" if opened.nearest.exact else f"approximately, recall@10 {meaning.nearest.recall():.3f}"
             print(f"{count:,} passages, words alone: {timed(search.ranked)}")
-            print(
-                f"{count:,} passages, words and meaning ({how}): {timed(partial(search.ranked, vector_index=opened))}"
-            )
+            print(f"{count:,} passages, words and meaning ({how}): {timed(search.ranked)}")
 
 
 if __name__ == "__main__":

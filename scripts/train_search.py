@@ -69,21 +69,18 @@ class Case:
 
 def case(corpus: Corpus, query: GoldenQuery) -> Case:
     """Collect the candidates of a query with their features, as `Search.candidates` does."""
-    searcher = corpus.repository.searcher()
-    search = searcher.search
+    search = corpus.repository.searcher()
     first = len(search.passages)
     allowed, similar = search.allowed(query.text, Filters()), search.similar_words(query.text)
     code = search.code_ranker.candidates(query.text, allowed[first:], similar)
-    passages, values = search.passage_candidates(
-        query.text, DEPTH, allowed[:first], searcher.vector_index, searcher.scores, similar
-    )
+    passages, values = search.passage_candidates(query.text, DEPTH, allowed[:first], similar)
     wording = {f"query {name}": np.array(value) for name, value in intent(query.text).items()}
     sizes = {merge.PASSAGE: len(passages), merge.CODE: len(code.numbers)}
     found = [search.passages[passage.number] for passage in passages]
     files = {row.number: path for path, row in search.index.files.items()}
     paths = [passage.path for passage in found]
     paths += [files[int(search.index.columns.file[number])] for number in code.numbers]
-    shown = [joined_text(window(passage.number, search.passages, searcher.passage_size)) for passage in found]
+    shown = [joined_text(window(passage.number, search.passages, search.passage_size)) for passage in found]
     relevant = gains(query, paths, [passage.text for passage in found])
     columns = {merge.PASSAGE: {**values, **wording}, merge.CODE: {**code.features, **wording}}
     return Case(query, columns, sizes, paths, shown, relevant)

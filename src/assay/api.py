@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from assay.rank.status import Status
     from assay.search.filters import Filters
     from assay.search.hits import SearchResults
-    from assay.search.service import Searcher
+    from assay.search.search import Search
     from assay.store.enrichment import Disagreement
     from assay.store.passages import Passages
     from assay.store.snapshot import Published
@@ -129,7 +129,7 @@ class Repository:
         self._index: Index | None = None
         self._engines: dict[str, Engine] = {}
         self._watch: Watch | None = None
-        self._searchers: dict[SearchSettings, Searcher] = {}
+        self._searchers: dict[SearchSettings, Search] = {}
         self._listing: Listing | None = None
 
     def __enter__(self) -> Self:
@@ -448,7 +448,7 @@ class Repository:
         if not (parsed.is_plain or is_ranked(parsed)):
             embedder = reranker = NONE  # only exact parts: nothing to embed or to rerank
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
-        given = self._filters(filters, searcher.search.passages)
+        given = self._filters(filters, searcher.passages)
         if parsed.is_plain:
             return SearchResults(searcher.ranked(query, k, given, by_file=by_file, widen=True))
         found = search_exactly(searcher, parsed, k, given)
@@ -489,7 +489,7 @@ class Repository:
             raise AssayError("the question is empty: ask in words")
         _warn_if_truncated("question", question, LONGEST_QUERY)
         searcher = self.searcher(progress=progress)
-        found = evidence(searcher, question, self._filters(filters, searcher.search.passages))
+        found = evidence(searcher, question, self._filters(filters, searcher.passages))
         return answer_question(found, self.configuration.ask.but(threshold=threshold, model=model), show)
 
     def searcher(
@@ -499,14 +499,14 @@ class Repository:
         reranker: str | None = None,
         *,
         progress: Progress | None = None,
-    ) -> Searcher:
+    ) -> Search:
         """Return the passage searcher for these settings (default: assay.toml), building what is missing on first use."""
         chosen = self.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker)
         if chosen not in self._searchers:
             self._searchers[chosen] = self._prepare(chosen, progress)
         return self._searchers[chosen]
 
-    def _prepare(self, settings: SearchSettings, progress: Progress | None) -> Searcher:
+    def _prepare(self, settings: SearchSettings, progress: Progress | None) -> Search:
         from assay.search.service import prepare
 
         return prepare(self.root, self.home, self.engine(), settings, progress)
@@ -519,7 +519,7 @@ class Repository:
 
     def searched(self, chunker: str | None = None) -> str:
         """Return the size of the searched corpus, in words."""
-        return self.searcher(chunker).search.extent
+        return self.searcher(chunker).extent
 
     def _path_patterns(self, paths: Sequence[str]) -> tuple[str, ...]:
         return tuple(paths)
@@ -961,7 +961,7 @@ class Workspace(Repository):
 
     # passages
 
-    def _prepare(self, settings: SearchSettings, progress: Progress | None) -> Searcher:
+    def _prepare(self, settings: SearchSettings, progress: Progress | None) -> Search:
         """Return a searcher over all passages, chunked and embedded by the workspace's settings."""
         from assay.search.service import prepare_all
 

@@ -143,7 +143,7 @@ def test_every_citation_resolves_to_lines_that_say_it(opened: Opened) -> None:
     for question in ("What do I do when a pipe bursts?", "start the pumps", "turbine", "who reads the manual"):
         reply = opened.ask(question, threshold=0.0)
         assert reply.sources
-        passages = opened.searcher().search.passages
+        passages = opened.searcher().passages
         assert all(resolves(one, opened.root, passages) for one in reply.sources)
         changed = replace(reply.sources[0], text="something else")
         assert not resolves(changed, opened.root, passages)
@@ -160,7 +160,7 @@ def test_parts_of_a_word_must_stand_together(opened: Opened, station: Repository
     )
     station.index()
     with package.open(station.root) as repo:
-        search = repo.searcher().search
+        search = repo.searcher()
         assert analyze_question("WebSocket time-ordered openapi", search).unseen == ("WebSocket", "time-ordered")
         assert analyze_question("x " * 1_500 + "pipe", search).words[-1].written == "x"  # the rest is not looked at
 
@@ -213,8 +213,8 @@ def test_citations_that_a_document_fakes_are_only_text(opened: Opened, station: 
     assert [one.number for one in reply.sources] == [1]
 
 
-def test_without_an_index_it_says_how_to_make_one(tmp_path: Path) -> None:
-    done = assay(tmp_path, "ask", "what is this")
+def test_without_an_index_to_make_it_says_how_to_make_one(tmp_path: Path) -> None:
+    done = assay(tmp_path, "ask", "what is this", "--no-refresh")
     assert done.code == 2
     assert "assay index" in done.err
 

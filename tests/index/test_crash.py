@@ -107,7 +107,7 @@ def _full(repository: Repository, elsewhere: Path) -> object:
 def _leftovers(repository: Repository) -> list[str]:
     """What is in the index folder beyond what a run that ended well leaves there."""
     generations = sorted(p.name for p in repository.home.generations.iterdir())
-    usual = {".gitignore", "contents.msgpack", "current", "generations", "lock", "parses.db"}
+    usual = {".gitignore", "contents.msgpack", "current", "generations", "item-words.npz", "lock", "parses.db"}
     old = generations[: max(0, len(generations) - KEEP - 1)]  # a run sweeps before it adds its own
     return old + [p.name for p in repository.home.folder.iterdir() if p.name not in usual]
 

@@ -284,7 +284,7 @@ def test_the_rarity_of_a_name_is_counted_over_all(team: Path) -> None:
 
 def test_meaning_counts_as_far_as_the_words_of_its_repository_do(team: Path) -> None:
     with opened(team, ("docs=handbook", "web", "api")) as workspace:
-        ranker = workspace.searcher().search.passage_ranker
+        ranker = workspace.searcher().passage_ranker
         ranker.passages._firsts = [0, 1, 2, 3]  # as if each had a passage
         scores = np.array([1.0, 4.0, 0.0])
 

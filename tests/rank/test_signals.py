@@ -23,7 +23,8 @@ from assay.rank.signals.table import (
     can_share_evidence,
     channel_names,
 )
-from assay.store.word_vectors import TextVectors, Vectors
+from assay.store import item_words
+from assay.store.index import Index
 from support.repository import Repository
 from support.sample_code import BASKETS
 
@@ -111,24 +112,22 @@ def test_shared_evidence_gives_the_ranking_of_a_fresh_engine_whatever_setting_is
     index.close()
 
 
-def test_profiles_that_share_evidence_share_the_vectors_of_items(
-    shop: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_profiles_that_share_evidence_describe_items_once(shop: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     index = shop.open()
-    embedded: list[str] = []
-    embed = TextVectors.embed
+    (shop.home.folder / item_words.NAME).unlink()
+    described: list[int] = []
+    descriptions_of = Index.descriptions_of
 
-    def recorded(self: TextVectors, texts: Sequence[str]) -> Vectors:
-        embedded.extend(texts)
-        return embed(self, texts)
+    def recorded(self: Index, numbers: Sequence[int], characters: int) -> dict[int, tuple[str, str]]:
+        described.extend(numbers)
+        return descriptions_of(self, numbers, characters)
 
-    monkeypatch.setattr(TextVectors, "embed", recorded)
+    monkeypatch.setattr(Index, "descriptions_of", recorded)
     engine = Engine(index, Profile())
     query = engine.read(TASKS[0])
     for weight in (1.0, 0.5, 0.1):
         engine.varied(Profile(test_weight=weight)).score(query)
-    items = [text for text in embedded if text != TASKS[0]]
-    assert len(items) == len(set(items)) > 0
+    assert len(described) == len(set(described)) > 0
     index.close()
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.rank.similarity import ItemVectors, Similarity, relative_to_best
+from assay.rank.similarity import Similarity, relative_to_best
 from assay.store.index import Index
+from assay.store.item_words import ItemWords
 from support.repository import Repository
 
 SOURCE = '''
@@ -38,7 +39,7 @@ def opened(repository: Repository) -> Index:
 
 def _similarity(index: Index, task: str) -> tuple[list[str], Similarity]:
     items = [item for item in index.in_file("app.py") if item.kind != "file"]
-    return [item.symbol for item in items], Similarity(ItemVectors(index), task, [item.number for item in items])
+    return [item.symbol for item in items], Similarity(ItemWords(index), task, [item.number for item in items])
 
 
 @pytest.mark.parametrize(
@@ -66,16 +67,16 @@ def test_a_task_without_content_words_is_similar_to_nothing(opened: Index, task:
 
 
 def test_no_candidates_are_no_error(opened: Index) -> None:
-    similarity = Similarity(ItemVectors(opened), "download", [])
+    similarity = Similarity(ItemWords(opened), "download", [])
     assert len(similarity.cosine) == len(similarity.name_words) == len(similarity.best_of(np.zeros(0, np.int64))) == 0
 
 
 def test_vectors_are_the_same_whoever_asked_before(opened: Index) -> None:
     numbers = [item.number for item in opened.in_file("app.py") if item.kind != "file"]
-    shared = ItemVectors(opened)
+    shared = ItemWords(opened)
     for subset in ([numbers[2]], numbers[::-1], numbers):
         Similarity(shared, "download a page", subset)
-    alone = Similarity(ItemVectors(opened), "download a page", numbers)
+    alone = Similarity(ItemWords(opened), "download a page", numbers)
     assert np.array_equal(Similarity(shared, "download a page", numbers).cosine, alone.cosine)
 
 

@@ -29,7 +29,7 @@ def opened(repository: Repository) -> Iterator[Opened]:
 
 def _candidates(repo: Opened, query: str, *paths: str) -> tuple[CodeCandidates, list[str]]:
     """The candidates of a query, in some files or everywhere, and their ids."""
-    search = repo.searcher().search
+    search = repo.searcher()
     items = repo.index.numbered(range(len(repo.index.columns)))
     allowed = np.array([not paths or (n in items and items[n].path in paths) for n in range(len(repo.index.columns))])
     found = search.code_ranker.candidates(query, allowed)

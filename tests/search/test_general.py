@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from assay.errors import AssayError
 from assay.search.embed import embedder
-from assay.search.embed.general import WordEmbedder
-from assay.store.word_vectors import TABLE, load_table, tokens
+from assay.store.word_vectors import TABLE, TextVectors, load_table, tokens
 
 # each with a synonym and a word of another field
 SYNONYMS = [
@@ -35,41 +34,41 @@ UNKNOWN = ["", "   ", "\n\t", "qqzzxv", "!?", "日本語", "\ud800", "\0"]
 
 
 @pytest.fixture(scope="module")
-def table() -> WordEmbedder:
-    return WordEmbedder(load_table())
+def table() -> TextVectors:
+    return TextVectors(load_table())
 
 
 @pytest.mark.parametrize(("text", "synonym", "unrelated"), SYNONYMS)
 def test_a_synonym_is_nearer_than_an_unrelated_word(
-    table: WordEmbedder, text: str, synonym: str, unrelated: str
+    table: TextVectors, text: str, synonym: str, unrelated: str
 ) -> None:
     vector, near, far = table.embed([text, synonym, unrelated])
     assert vector @ near > vector @ far + 0.1
 
 
-def test_a_text_without_known_words_is_zero(table: WordEmbedder) -> None:
+def test_a_text_without_known_words_is_zero(table: TextVectors) -> None:
     rows = table.embed(UNKNOWN)
     assert rows.shape == (len(UNKNOWN), table.dimensions)
     assert not rows.any()
 
 
-def test_identifiers_are_split_and_inflections_share_their_stem(table: WordEmbedder) -> None:
+def test_identifiers_are_split_and_inflections_share_their_stem(table: TextVectors) -> None:
     assert np.array_equal(*table.embed(["parseHeader", "parse header"]))
     assert table.embed(["unencryptedly"]).any() == table.embed(["unencrypt"]).any()
     assert tokens("sha256Sum") == ["sha256", "sum"]
     assert tokens("_12_34") == ["12", "34"]
 
 
-def test_a_name_in_mixed_case_is_one_word(table: WordEmbedder) -> None:
+def test_a_name_in_mixed_case_is_one_word(table: TextVectors) -> None:
     assert np.array_equal(*table.embed(["GitHub", "github"]))
 
 
-def test_an_unknown_number_does_not_hide_its_word(table: WordEmbedder) -> None:
+def test_an_unknown_number_does_not_hide_its_word(table: TextVectors) -> None:
     assert np.array_equal(*table.embed(["harbour98765", "harbour"]))
 
 
 @given(texts=st.lists(st.text(max_size=30) | st.sampled_from(["s3 bucket", "delete a file", "qqzzxv"]), max_size=8))
-def test_a_row_has_length_one_or_is_zero_whatever_stands_beside_it(table: WordEmbedder, texts: list[str]) -> None:
+def test_a_row_has_length_one_or_is_zero_whatever_stands_beside_it(table: TextVectors, texts: list[str]) -> None:
     rows = table.embed(texts)
     lengths = np.linalg.norm(rows, axis=1)
     assert np.all((np.abs(lengths - 1) < 1e-5) | (lengths == 0))

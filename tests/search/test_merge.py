@@ -112,12 +112,11 @@ def test_long_passages_are_no_better_for_being_long() -> None:
 
 
 def test_the_shipped_model_has_every_feature_that_is_computed_and_no_other(opened: Opened) -> None:
-    searcher, query = opened.searcher(), "start the pumps"
-    search = searcher.search
+    search, query = opened.searcher(), "start the pumps"
     mask = search.allowed(query, Filters())
     first = len(search.passages)
     similar = search.similar_words(query)
-    _, passages = search.passage_candidates(query, 10, mask[:first], searcher.vector_index, searcher.scores, similar)
+    _, passages = search.passage_candidates(query, 10, mask[:first], similar)
     code = search.code_ranker.candidates(query, mask[first:], similar).features
     wording = {f"query {name}" for name in intent(query)}
     groups = merge.shipped().groups

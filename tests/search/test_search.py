@@ -6,18 +6,20 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
+from copy import copy
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import assay as package
 from assay.api import Repository as Opened
 from assay.errors import AssayError
 from assay.rank.arrays import Floats, Ints
-from assay.search.embed import Role, Vectors
+from assay.search.embed import Candidate, Role, Vectors
 from assay.search.embed.lsa import Lsa
 from assay.search.filters import Filters, _matches
 from assay.search.hits import Scored, SearchHit
@@ -275,8 +277,15 @@ def _ranked_passages(search: Search, query: str, known: _Known) -> list[Scored]:
     return search.passage_ranker.ranked(query, question_words(query), 10, everything, known)
 
 
+def _with(search: Search, **parts: object) -> Search:
+    """Return a search with another vector index or reranker."""
+    other = copy(search)
+    other.__dict__.update(parts)
+    return other
+
+
 def test_what_repeats_a_better_passage_counts_less(opened: Opened) -> None:
-    search = opened.searcher(embedder="none").search
+    search = opened.searcher(embedder="none")
     known = [(0, 0.9), (1, 0.8), (2, 0.7)]
     assert [one.number for one in _ranked_passages(search, "zyzzyva", _Known(*known))] == [0, 1, 2]
     copied = _ranked_passages(search, "zyzzyva", _Known(*known, alike=frozenset({0, 1})))
@@ -284,13 +293,13 @@ def test_what_repeats_a_better_passage_counts_less(opened: Opened) -> None:
 
 
 def test_the_nearest_in_meaning_comes_first_if_no_word_tells_passages_apart(opened: Opened) -> None:
-    search = opened.searcher(embedder="none").search
-    found = search.ranked("zyzzyva", vector_index=_Known((0, 0.9), (1, 0.6), (2, 0.5)))
+    search = opened.searcher(embedder="none")
+    found = _with(search, vector_index=_Known((0, 0.9), (1, 0.6), (2, 0.5))).ranked("zyzzyva")
     assert [one.id for one in found] == [search.passages[number].id for number in range(3)]
 
 
 def test_what_is_near_in_meaning_joins_what_the_words_found(opened: Opened) -> None:
-    search = opened.searcher(embedder="none").search
+    search = opened.searcher(embedder="none")
     turbine = next(n for n in range(len(search.passages)) if "turbine" in search.passages[n].text)
     page = "docs/manual.pdf, page 2"
     known = _Known((turbine, 0.8))
@@ -300,11 +309,12 @@ def test_what_is_near_in_meaning_joins_what_the_words_found(opened: Opened) -> N
     best = max(blended.values(), key=lambda one: one.lexical)
     assert isnan(best.vector)
     assert best.score == 1.0, "what has no vector is judged by its words alone"
-    merged = search.ranked("start the pumps", vector_index=known)
+    informed = _with(search, vector_index=known)
+    merged = informed.ranked("start the pumps")
     joined = merged[_places(merged).index(page)]
     assert (joined.vector, joined.lexical) == (0.8, 0.0)
     assert 0 < joined.score < merged[0].score
-    confined = search.ranked("start the pumps", filters=Filters(paths=("src/",)), vector_index=known)
+    confined = informed.ranked("start the pumps", filters=Filters(paths=("src/",)))
     assert {one.path for one in confined} == {"src/pumps.py"}
 
 
@@ -316,22 +326,22 @@ def test_the_table_that_ships_with_assay_finds_what_no_word_and_no_embedder_does
 
 def test_general_vectors_are_weighed_by_how_well_the_words_match(opened: Opened) -> None:
     searcher = opened.searcher()
-    first = len(searcher.search.passages)
+    first = len(searcher.passages)
     for query in ("start the pumps", "windmill"):
-        mask = searcher.search.allowed(query, Filters())[:first]
-        _, values = searcher.search.passage_candidates(query, 10, mask, searcher.vector_index, searcher.scores, None)
+        mask = searcher.allowed(query, Filters())[:first]
+        _, values = searcher.passage_candidates(query, 10, mask, None)
         expected = values["general vector, relative"] * values["lexical"].max()
         assert values["general vector, relative × lexical match"] == pytest.approx(expected)
     assert not expected.any(), "no passage has the word"
 
 
 def test_what_no_word_found_must_be_half_as_near_as_the_nearest(opened: Opened) -> None:
-    search = opened.searcher(embedder="none").search
+    search = opened.searcher(embedder="none")
     turbine = next(n for n in range(len(search.passages)) if "turbine" in search.passages[n].text)
     plumber = next(n for n in range(len(search.passages)) if "plumber" in search.passages[n].text)
     far, near = search.passages[turbine].id, search.passages[plumber].id
     for cosine, expected in ((0.39, {near}), (0.41, {near, far})):
-        found = search.ranked("zyzzyva", vector_index=_Known((plumber, 0.8), (turbine, cosine)))
+        found = _with(search, vector_index=_Known((plumber, 0.8), (turbine, cosine))).ranked("zyzzyva")
         assert {one.id for one in found} == expected
 
 
@@ -353,13 +363,18 @@ def test_the_embedder_of_the_configuration_finds_what_is_said_in_other_words(sta
         assert assay(station.root, "search", "windmill", "--embedder", "none").code == 1
 
 
-def test_a_reranker_has_the_last_word(opened: Opened) -> None:
-    def backwards(query: str, found: Sequence[SearchHit]) -> list[SearchHit]:
-        return sorted(found, key=lambda one: one.id)
+class _ShortestFirst:
+    name = "shortest"
 
-    search = opened.searcher().search
-    ordered = search.ranked("pumps valve", 2, rerank=backwards)
-    assert [one.id for one in ordered] == sorted(one.id for one in search.ranked("pumps valve", 50))[:2]
+    def scores(self, query: str, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
+        return np.array([-float(len(candidate.text)) for candidate in candidates])
+
+
+def test_a_reranker_has_the_last_word(opened: Opened) -> None:
+    search = _with(opened.searcher(), reranker=_ShortestFirst())
+    assert [len(one.text) for one in search.ranked("pumps valve", 2)] == sorted(
+        len(one.text) for one in opened.searcher().ranked("pumps valve", 50)
+    )[:2]
 
 
 def test_the_features_of_query_terms_are_part_of_the_score_not_a_stage_after_it(opened: Opened) -> None:
@@ -503,7 +518,7 @@ def test_each_chunker_has_passages_of_its_own(opened: Opened) -> None:
 
 def test_passages_are_stored_as_they_were_read(station: Repository) -> None:
     with package.open(station.root) as repo:
-        stored = repo.searcher().search.passages
+        stored = repo.searcher().passages
     found = [stored[number] for number in range(len(stored))]
     assert [one.path for one in found] == sorted(one.path for one in found)
     for one in found:

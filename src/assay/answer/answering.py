@@ -34,7 +34,7 @@ from assay.search.embed.embedders import Embedder
 from assay.search.embed.server import Server, ServerFailed, server
 from assay.search.filters import Filters
 from assay.search.hits import Scored, SearchHit
-from assay.search.service import Searcher
+from assay.search.search import Search
 from assay.store.layout import decode, read_bytes
 from assay.store.passages import Passages
 from assay.text.display import printable
@@ -56,19 +56,19 @@ class Evidence:
     candidates: Sequence[Scored] = ()  # of the search, code included
 
 
-def evidence(searcher: Searcher, text: str, filters: Filters = Filters()) -> Evidence:  # noqa: B008 (frozen)
+def evidence(search: Search, text: str, filters: Filters = Filters()) -> Evidence:  # noqa: B008 (frozen)
     """Search for what may answer a question: passages of documents, and code if the question is about code."""
-    candidates = searcher.candidates(text, PASSAGES, filters)
-    first_item = len(searcher.search.passages)
+    candidates = search.candidates(text, PASSAGES, filters)
+    first_item = len(search.passages)
     passages = [candidate for candidate in candidates if candidate.number < first_item]
     best = {
         is_code: max((c.score for c in candidates if (c.number >= first_item) == is_code), default=0.0)
         for is_code in (False, True)
     }
     about_code = not passages or best[True] > _CODE_ADVANTAGE * best[False]
-    hits = searcher.read(text, (candidates if about_code else passages)[:PASSAGES])
-    question = analyze_question(text, searcher.search, about_code)
-    return Evidence(question, hits, searcher.search.extent, searcher.general, candidates)
+    hits = search.read(text, (candidates if about_code else passages)[:PASSAGES])
+    question = analyze_question(text, search, about_code)
+    return Evidence(question, hits, search.extent, search.table, candidates)
 
 
 def answer_question(found: Evidence, settings: AskSettings, show: Callable[[str], None] | None = None) -> Reply:

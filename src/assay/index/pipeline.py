@@ -53,6 +53,7 @@ from assay.store.arrays import Array
 from assay.store.catalogue import NAME as CATALOGUE_NAME
 from assay.store.catalogue import Catalogue, FileRow
 from assay.store.generation import Generation, NoIndex, UnusableIndex
+from assay.store.item_words import is_stored, update_item_words
 from assay.store.layout import Home
 from assay.store.seal import seal
 from assay.system.files import check_extent
@@ -114,6 +115,8 @@ def index(
             cache.flags = scanned.flags
             report = _index_code(_Run(root, home, scanned, contents, cache, progress, wait, history), rebuild)
             contents.save()
+            if report.stage == COMPLETE and (report.mode != "fresh" or not is_stored(home)):
+                update_item_words(root, home)
         finally:
             home.forget_progress()
     report.warnings = list(dict.fromkeys([*scanned.warnings, *report.warnings]))

@@ -182,7 +182,7 @@ class Candidates:
     @cached_property
     def similarity(self) -> Similarity:
         """Similarity to the task by general word vectors."""
-        return Similarity(self.query.resources.vectors, self.query.task.task, self.numbers.tolist())
+        return Similarity(self.query.resources.item_words, self.query.task.task, self.numbers.tolist())
 
     @cached_property
     def containers(self) -> Ints:

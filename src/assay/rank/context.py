@@ -24,11 +24,11 @@ from assay.rank.signals.fusion import Channel
 from assay.rank.signals.lexical import Lexical, TermWeights, name_rarity_of
 from assay.rank.signals.signal import Signal, Stage
 from assay.rank.signals.table import BY_STAGE
-from assay.rank.similarity import ItemVectors
 from assay.rank.symbols import NameTable, table_of
 from assay.store.columns import KIND_NAMES
 from assay.store.history import History
 from assay.store.index import Index
+from assay.store.item_words import ItemWords
 from assay.store.sections import Sections
 
 T = TypeVar("T")
@@ -195,7 +195,7 @@ class Resources:
         self._profile = profile
         self.items = ItemArrays(index, profile, lambda: self.graph)
         self.term_weights = TermWeights(index.postings, profile)
-        self.vectors = ItemVectors(index)
+        self.item_words = ItemWords(index)
 
     def under(self, profile: Profile) -> Resources:
         """Return the same resources with the item weights of another profile."""

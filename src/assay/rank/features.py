@@ -17,7 +17,7 @@ from assay.rank.candidates import Candidates, log_ranks
 from assay.rank.signals.signal import Signal, Stage
 from assay.rank.signals.table import SIGNALS
 from assay.rank.similarity import relative_to_best
-from assay.store.postings import DOC, FIELDS, IDENTIFIERS
+from assay.store.postings import DOC, FIELDS, IDENTIFIERS, LITERALS, PATH, QUALIFIER, SIGNATURE
 
 
 class Feature(NamedTuple):
@@ -45,13 +45,12 @@ def _of_signal(signal: Signal) -> Feature:
 FEATURES: Mapping[str, Feature] = {
     "score": Feature("words", "hand-tuned score", lambda candidates: candidates.log_share(candidates.ranking.scores)),
     "direct": Feature("words", "direct score", lambda candidates: candidates.log_share(candidates.direct)),
-    "lexical": Feature("words", "lexical score (BM25F)", lambda candidates: candidates.log_share(candidates.ranking.factors["lexical"])),
     "lexical place": Feature("words", "lexical rank", lambda candidates: candidates.log_rank(candidates.ranking.factors["lexical"]), AGAINST),
     "found": Feature("words", "task terms found", lambda candidates: candidates.term_share),
     "title": Feature("words", "terms of the task's title found", lambda candidates: candidates.title_coverage),
     **{
-        f"in {name}": Feature("names" if name == "name" else "words", f"task terms in its {name}", partial(Candidates.field_coverage, field=at))
-        for at, name in enumerate(FIELDS)
+        f"in {FIELDS[at]}": Feature("words", f"task terms in its {FIELDS[at]}", partial(Candidates.field_coverage, field=at))
+        for at in (QUALIFIER, PATH, SIGNATURE, IDENTIFIERS, LITERALS)
     },
     "name precision": Feature("names", "share of its name's terms in the task", lambda candidates: candidates.name_precision),
     "name length": Feature("names", "words of its name", lambda candidates: candidates.name_matches[:, 0], EITHER),
@@ -86,7 +85,6 @@ FEATURES: Mapping[str, Feature] = {
     "used": Feature("use", "in-degree", lambda candidates: candidates.degree(backwards=True), EITHER),
     "authority": Feature("use", "uses, relative to the most used", lambda candidates: candidates.authority, EITHER),
     "uses": Feature("graph", "out-degree", lambda candidates: candidates.degree(backwards=False), EITHER),
-    "container": Feature("family", "score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.scores)),
     "container words": Feature(
         "family", "lexical score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.factors["lexical"])
     ),

@@ -69,13 +69,6 @@ class Steps:
             self.shares[places] = weights / np.repeat(np.maximum(self.leaving[new], _TINY), counts)
         return np.asarray(self.leaving[items] > 0)
 
-    def step(self, items: Ints, walkers: Floats, size: int) -> Floats:
-        """Return the distribution after one step from some items, all of which must have outgoing weight."""
-        places = self.of_items(items)
-        moving = np.repeat(walkers, self.counts[items].sum(axis=1))
-        moving *= self.shares[places]
-        return sum_by_index(self.ends[places], moving, size)
-
 
 def _ranges(first: Ints, counts: Ints) -> Ints:
     """Return the concatenated integer ranges that start at each `first` and have `counts` elements."""
@@ -267,10 +260,23 @@ class Graph:
         likely = starts[seed_mass > _LEAST_MASS]
         last_top: Ints = np.empty(0, np.int64)
         unchanged = 0
+        visited = np.zeros(self.size, np.bool_)
+        visits: Ints = np.empty(0, np.int64)  # visited items with steps; then the steps of all of them, item by item
+        counts, ends, shares = visits, visits, np.empty(0)
         for _ in range(steps):
-            active = likely[self._steps.has_outgoing(likely)]
-            walkers = mass[active]
-            mass = self._steps.step(active, walkers, self.size)
+            new = likely[~visited[likely]]
+            visited[new] = True
+            if len(new := new[self._steps.has_outgoing(new)]):
+                places = self._steps.of_items(new)
+                visits = np.concatenate([visits, new])
+                counts = np.concatenate([counts, self._steps.counts[new].sum(axis=1)])
+                ends = np.concatenate([ends, self._steps.ends[places]])
+                shares = np.concatenate([shares, self._steps.shares[places]])
+            walkers = mass[visits]
+            walkers[walkers <= _LEAST_MASS] = 0
+            moving = np.repeat(walkers, counts)
+            moving *= shares
+            mass = sum_by_index(ends, moving, self.size)
             mass[starts] += (1 - walkers.sum()) * seed_mass
             mass *= 1 - restart
             mass[starts] += restart * seed_mass

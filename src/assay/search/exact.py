@@ -21,7 +21,7 @@ from assay.search.filters import FILE, Bools, Filters, Subset, filter_mask, rest
 from assay.search.hits import Reader, Scored, SearchHit, SearchResults
 from assay.search.pattern import LineMatch, Pattern
 from assay.search.query import Query
-from assay.search.search import question_terms
+from assay.search.search import Search, question_terms
 from assay.store.index import Index
 from assay.store.passages import Passages
 from assay.store.source import WorkingTree
@@ -29,7 +29,6 @@ from assay.text.display import counted
 
 if TYPE_CHECKING:
     from assay.rank.arrays import Ints
-    from assay.search.service import Searcher
     from assay.store.catalogue import FileRow
 
 SECONDS = 5.0  # for one query: 5,800 files (Prettier) take about one on a busy machine
@@ -38,9 +37,8 @@ _MAX_NAMED = 3  # files named in a note
 _DEFINITIONS = "SELECT number, kind, name, start, end, test FROM symbols WHERE file IN ({files})"
 
 
-def search_exactly(searcher: Searcher, query: Query, k: int, filters: Filters) -> SearchResults:
+def search_exactly(search: Search, query: Query, k: int, filters: Filters) -> SearchResults:
     """Return the best `k` hits of a query with operators. Raises AssayError for one that cannot be answered."""
-    search = searcher.search
     if not (query.words.strip() or query.required):
         raise AssayError(_explain_filters_alone(query))
     kinds = {row.value.lower() for row in query.restrictions if row.field == "kind" and not row.excluded}
@@ -50,9 +48,9 @@ def search_exactly(searcher: Searcher, query: Query, k: int, filters: Filters) -
     allowed &= restriction_mask(search.index, search.passages, query.restrictions)
     scan = Scan(search.index, search.passages, query, allowed)
     words = frozenset(question_terms(query.words))
-    with searcher.checked():
+    with search.checked():
         scan.run()
-        hits = searcher.ranked(query.words, k, filters, Subset(scan.contains, scan.required)) if words else []
+        hits = search.ranked(query.words, k, filters, Subset(scan.contains, scan.required)) if words else []
         # words rank and exact parts decide, so candidates without any of the words come last
         rest = scan.read(words, k) if len(hits) < k else []
     ids = {hit.id for hit in hits}

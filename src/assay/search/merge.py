@@ -168,12 +168,12 @@ def passage_features(
 
 def _similar_features(hits: Sequence[SearchHit], similar: SimilarWords) -> dict[str, Floats]:
     """Return how well similar words cover the query: in the text, in its best window, in the headings."""
-    texts = similar.rows([hit.text for hit in hits])
+    whole, window = similar.coverages(similar.rows([hit.text for hit in hits]))
     titles = list({hit.headings: 0 for hit in hits})  # passages share headings
     by_title = dict(zip(titles, similar.coverage(similar.rows([*map(" ".join, titles)])).tolist(), strict=True))
     return {
-        "similar words": similar.coverage(texts),
-        "similar words, together": similar.window_coverage(texts),
+        "similar words": whole,
+        "similar words, together": window,
         "similar words, headings": np.array([by_title[hit.headings] for hit in hits], np.float64),
     }
 
@@ -190,7 +190,7 @@ def scored(
 
     `first_item` is the candidate number of item 0: passages are numbered before the items.
     """
-    ranked = list[tuple[float, Scored]]()
+    ranked, totals = list[Scored](), [np.zeros(0)]
     for group, candidates, values in (
         (PASSAGE, passages, passage_values),
         (CODE, _as_scored(code, first_item) if code else (), code.features if code else {}),
@@ -199,22 +199,18 @@ def scored(
             continue
         weights = model.groups[group]
         amounts = weights.contributions({**values, **_by_query(wording)}, len(candidates))
-        totals = amounts.sum(axis=1) + model.base[group]
-        chances = model.probability(totals)
+        totals.append(amounts.sum(axis=1) + model.base[group])
         ranked += [
-            (
-                float(total),
-                candidate._replace(score=float(chance), contributions=Contributions(weights.names, row)),
-            )
-            for total, chance, candidate, row in zip(totals, chances, candidates, amounts, strict=True)
+            Scored(candidate.number, chance, candidate.lexical, candidate.vector, Contributions(weights.names, row))
+            for chance, candidate, row in zip(model.probability(totals[-1]).tolist(), candidates, amounts, strict=True)
         ]
-    return [candidate for _, candidate in sorted(ranked, key=lambda pair: -pair[0])]
+    return [ranked[place] for place in np.argsort(-np.concatenate(totals), kind="stable").tolist()]
 
 
 def _as_scored(code: CodeCandidates, first_item: int) -> list[Scored]:
     return [
-        Scored(int(number) + first_item, 0.0, float(lexical))
-        for number, lexical in zip(code.numbers, code.lexical, strict=True)
+        Scored(number + first_item, 0.0, lexical)
+        for number, lexical in zip(code.numbers.tolist(), code.lexical.tolist(), strict=True)
     ]
 
 

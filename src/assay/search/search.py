@@ -8,10 +8,12 @@ passages first, then the items of the index.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,20 +23,26 @@ from assay.rank.vocabulary import COMMON, word_set
 from assay.search import merge
 from assay.search.code_ranker import MIN_COSINE, CodeRanker, FileVectors
 from assay.search.collapse import Editions
-from assay.search.embed.general import WordEmbedder
+from assay.search.embed import Candidate
+from assay.search.embed.rerankers import DEFAULT
 from assay.search.filters import Bools, Filters, Subset, filter_mask
 from assay.search.hits import Reader, Scored, SearchHit
 from assay.search.intent import intent
 from assay.search.passage_ranker import PassageRanker, PassageVectors, Weights, Word
 from assay.search.pattern import Pattern
 from assay.search.similar_words import SimilarWords
-from assay.search.windows import widen
-from assay.store.index import Index
+from assay.search.windows import widen as widened
+from assay.store.index import Index, UnusableIndex
 from assay.store.passages import Passages
+from assay.store.word_vectors import TextVectors
 from assay.text.display import counted
 from assay.text.terms import stem, words
 from assay.text.tokens import LONGEST_QUERY
 from assay.text.variants import without_contractions, word_variants
+
+if TYPE_CHECKING:
+    from assay.search.embed import Reranker
+    from assay.search.embed.vector_index import VectorIndex
 
 # Query terms. Unlike in a task for code, verbs count: documents explain how to create and remove things.
 
@@ -65,9 +73,6 @@ def question_terms(question: str) -> dict[str, int]:
 
 # Ranking
 
-Rerank = Callable[[str, Sequence[SearchHit]], Sequence[SearchHit]]
-Proximity = Callable[[str, Sequence[SearchHit]], Sequence[float]]
-
 _DEPTH = 50  # passages that are merged with code, or k if larger
 _NEAREST = 30  # passages that general vectors propose besides
 _RERANK_DEPTH = 50  # candidates that a reranker reads, or k if larger
@@ -75,7 +80,7 @@ _MIN_SCORE = 0.0002  # probability below which a candidate is not a result
 
 
 class Search:
-    """An index and its passages, ready for any number of queries."""
+    """An index and its passages with their vectors and a reranker, ready for any number of queries."""
 
     def __init__(
         self,
@@ -85,10 +90,17 @@ class Search:
         weights: Weights = Weights(),  # noqa: B008 (frozen)
         file_vectors: FileVectors | None = None,
         general: PassageVectors | None = None,
-        table: WordEmbedder | None = None,
+        table: TextVectors | None = None,
+        vector_index: VectorIndex | None = None,
+        reranker: Reranker | None = None,
+        passage_size: int = 0,
     ) -> None:
-        """Take what is prepared; `general` are the vectors of passages by the `table` that ships with assay."""
-        self.index, self.passages, self._general, self._table = index, passages, general, table
+        """Take what is prepared; `general` are the vectors of passages by the `table` that ships with assay.
+
+        `passage_size` are the tokens of a passage, at most; 0 if they are not known.
+        """
+        self.index, self.passages, self._general, self.table = index, passages, general, table
+        self.vector_index, self.reranker, self.passage_size = vector_index, reranker, passage_size
         self.passage_ranker = PassageRanker(passages, index.postings, weights)
         self.code_ranker = CodeRanker(engine, file_vectors)
 
@@ -97,75 +109,97 @@ class Search:
         query: str,
         k: int = 10,
         filters: Filters = Filters(),  # noqa: B008 (frozen)
-        vector_index: PassageVectors | None = None,
-        proximity: Proximity | None = None,
-        rerank: Rerank | None = None,
         subset: Subset | None = None,
         by_file: bool = False,
-        window: int = 0,
+        widen: bool = False,
     ) -> list[SearchHit]:
         """Return the best `k` hits for a query, best first; with a `subset`, among its candidates only.
 
-        `by_file` keeps the best hit of each file. `proximity` rates passages by the distance and order of the query's
-        terms, `rerank` reorders the top. `window` widens passages to so many tokens.
+        `by_file` keeps the best hit of each file. `widen` shows short passages with what stands around them, up to the
+        size of a passage. Raises UnusableIndex if the stored passages are damaged.
         """
         query = query[:LONGEST_QUERY]
-        candidates = self.candidates(query, k, filters, vector_index, proximity, subset)
-        return self.top(query, candidates, k, rerank, subset.patterns if subset else (), by_file, window)
+        candidates = self.candidates(query, k, filters, subset)
+        return self.top(query, candidates, k, subset.patterns if subset else (), by_file, widen)
 
     def top(
         self,
         query: str,
         candidates: Sequence[Scored],
         k: int,
-        rerank: Rerank | None = None,
         patterns: Sequence[Pattern] = (),
         by_file: bool = False,
-        window: int = 0,
+        widen: bool = False,
     ) -> list[SearchHit]:
-        """Return the best `k` of a query's candidates as hits, spread over files; `window` widens passages."""
+        """Return the best `k` of a query's candidates as hits, spread over files."""
         likely = [candidate for candidate in candidates if candidate.score >= _MIN_SCORE]
-        ranking = merge.spread(likely, self._paths(likely), by_file, len(self.passages))
-        ranking = ranking[: max(k, _RERANK_DEPTH) if rerank else k]
-        read = self.read(query, ranking, patterns)
-        hits = list(rerank(query, read))[:k] if rerank else read
-        if not window:
-            return hits
-        first_item = len(self.passages)
-        numbers = {
-            hit.id: scored.number for scored, hit in zip(ranking, read, strict=True) if scored.number < first_item
-        }
-        return widen(hits, numbers, self.passages, window)
+        with self.checked():
+            ranking = merge.spread(likely, self._paths(likely), by_file, len(self.passages))
+            ranking = ranking[: max(k, _RERANK_DEPTH) if self._reranks else k]
+            read = self._hits(query, ranking, patterns)
+            hits = self._reranked(query, read)[:k] if self._reranks else read
+            if not (widen and self.passage_size):
+                return hits
+            first_item = len(self.passages)
+            numbers = {
+                hit.id: scored.number for scored, hit in zip(ranking, read, strict=True) if scored.number < first_item
+            }
+            return widened(hits, numbers, self.passages, self.passage_size)
 
-    def read(self, query: str, candidates: Sequence[Scored], patterns: Sequence[Pattern] = ()) -> list[SearchHit]:
+    def read(self, query: str, candidates: Sequence[Scored]) -> list[SearchHit]:
+        """Return candidates as hits; with a reranker that reads texts, in its order."""
+        with self.checked():
+            hits = self._hits(query, candidates)
+        return self._reranked(query, hits) if self._reranks else hits
+
+    def _hits(self, query: str, candidates: Sequence[Scored], patterns: Sequence[Pattern] = ()) -> list[SearchHit]:
         """Return candidates of a query as hits; `patterns` mark matching lines."""
         hits = Reader(self.index, self.passages, frozenset(question_terms(query)), patterns).read(candidates)
         return [replace(hit, also=also) if (also := self._editions.also(hit.path)) else hit for hit in hits]
 
-    def candidates(
-        self,
-        query: str,
-        k: int,
-        filters: Filters,
-        vector_index: PassageVectors | None,
-        proximity: Proximity | None,
-        subset: Subset | None = None,
-    ) -> list[Scored]:
-        """Return passages and code on one scale, best first; none for a query without content words."""
+    @property
+    def _reranks(self) -> bool:
+        """True if the reranker is a stage after the merged ranking; the default one is a feature of that ranking."""
+        return self.reranker is not None and self.reranker.name != DEFAULT
+
+    def _reranked(self, query: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
+        scores = self._reranker_scores(query, hits)
+        rescored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
+        return sorted(rescored, key=lambda hit: -hit.score)  # ties keep their order
+
+    def _reranker_scores(self, query: str, hits: Sequence[SearchHit]) -> list[float]:
+        assert self.reranker is not None
+        candidates = [Candidate(hit.text, hit.title, hit.score) for hit in hits]
+        return [float(score) for score in self.reranker.scores(query, candidates)]
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Raise UnusableIndex where damaged passages are read."""
+        try:
+            yield
+        except IndexError as error:  # mapped arrays are not read whole, so damage inside them shows only here
+            folders = ", ".join(str(part.generation.home) for part in self.index.parts)
+            text = f"{folders}: the index of passages is damaged ({error}). Rebuild it with: assay index --rebuild"
+            raise UnusableIndex(text) from None
+
+    def candidates(self, query: str, k: int, filters: Filters, subset: Subset | None = None) -> list[Scored]:
+        """Return passages and code on one scale, best first, at least `k` of each if there are so many.
+
+        None for a query without content words.
+        """
         if not question_terms(query):
             return []
-        allowed = self.allowed(query, filters)
-        if subset:
-            allowed &= subset.allowed
-        first_item = len(self.passages)
-        similar = self.similar_words(query)
-        code = None
-        if allowed[first_item:].any():
-            code = self.code_ranker.candidates(query, allowed[first_item:], similar)
-        passages, values = self.passage_candidates(
-            query, max(k, _DEPTH), allowed[:first_item], vector_index, proximity, similar
-        )
-        return merge.scored(merge.shipped(), intent(query), passages, values, code, first_item)
+        with self.checked():
+            allowed = self.allowed(query, filters)
+            if subset:
+                allowed &= subset.allowed
+            first_item = len(self.passages)
+            similar = self.similar_words(query)
+            code = None
+            if allowed[first_item:].any():
+                code = self.code_ranker.candidates(query, allowed[first_item:], similar)
+            passages, values = self.passage_candidates(query, max(k, _DEPTH), allowed[:first_item], similar)
+            return merge.scored(merge.shipped(), intent(query), passages, values, code, first_item)
 
     def allowed(self, query: str, filters: Filters) -> Bools:
         """Return a mask of the candidates that pass the filters, with one edition of each page."""
@@ -179,20 +213,18 @@ class Search:
         query: str,
         k: int,
         allowed: Bools,
-        vector_index: PassageVectors | None,
-        proximity: Proximity | None,
         similar: SimilarWords | None,
     ) -> tuple[list[Scored], Mapping[str, Floats]]:
         """Return the best `k` passages and their features."""
         query_words = question_words(query)
         near, highest = self._nearest(query, allowed)
-        passages = self.passage_ranker.ranked(query, query_words, k, allowed, vector_index, near)
-        hits = self.read(query, passages)
+        passages = self.passage_ranker.ranked(query, query_words, k, allowed, self.vector_index, near)
+        hits = self._hits(query, passages)
         weights = self._word_weights(query)
         features = merge.passage_features(
             hits,
             _relative([passage.score for passage in passages]),
-            proximity(query, hits) if proximity else (),
+            self._reranker_scores(query, hits) if self.reranker and not self._reranks else (),
             weights,
             self.passage_ranker.coverage([passage.number for passage in passages], weights),
             query,
@@ -203,7 +235,7 @@ class Search:
 
     def similar_words(self, query: str) -> SimilarWords | None:
         """Return the words of a query for soft matching; None without general vectors."""
-        return SimilarWords.of(self._table, self._word_weights(query)) if self._table else None
+        return SimilarWords.of(self.table, self._word_weights(query)) if self.table else None
 
     def _word_weights(self, query: str) -> dict[Word, float]:
         return {word: self.passage_ranker.idf(*word) for word in question_words(query)}

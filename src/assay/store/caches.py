@@ -98,7 +98,18 @@ MOST_BYTES = 16_000_000  # of all answers; one may take an eighth
 _PATIENCE = 0.5  # seconds to wait for a lock: ranking again is faster than waiting longer
 _SETTINGS = "assay.toml"
 # name prefixes of files that no ranking reads
-_NOT_RANKED = (NAME, "runs.db", "lock", "parses.db", "enrich", "vectors", "file-vectors", "passages-", ".")
+_NOT_RANKED = (
+    NAME,
+    "runs.db",
+    "lock",
+    "parses.db",
+    "enrich",
+    "vectors",
+    "file-vectors",
+    "item-words",
+    "passages-",
+    ".",
+)
 _SHARED_MEMORY = "-shm"  # of SQLite: written by every reader, adds nothing to the file and its log
 _PACKAGE = Path(__file__).parents[1]
 _TABLE = "CREATE TABLE IF NOT EXISTS packs (key BLOB PRIMARY KEY, text BLOB, code INTEGER, size INTEGER, sum INTEGER, used INTEGER) WITHOUT ROWID"

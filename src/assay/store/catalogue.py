@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -254,6 +254,21 @@ class Catalogue:
     def symbols(self, where: str = "1", parameters: tuple[object, ...] = ()) -> list[SymbolRow]:
         rows = self.connection.execute(f"SELECT {', '.join(SymbolRow._fields)} FROM symbols WHERE {where}", parameters)
         return [SymbolRow(*row) for row in rows]
+
+    def descriptions(
+        self, characters: int, where: str = "1", parameters: Sequence[object] = ()
+    ) -> Iterator[tuple[int, int, str, str]]:
+        """Yield number, file, name and text of symbols: qualified name twice, signature and opening of the comment.
+
+        `characters` of the comment count. In the order of files and of places in them.
+        """
+        rows = self.connection.execute(
+            "SELECT s.number, s.file, s.name, s.symbol, coalesce(t.signature, ''), substr(coalesce(t.doc, ''), 1, ?) "
+            f"FROM symbols s LEFT JOIN texts t ON t.number = s.number WHERE {where} ORDER BY s.file, s.ordinal",
+            (characters, *parameters),
+        )
+        for number, file, name, symbol, signature, comment in rows:
+            yield number, file, name, f"{symbol} {symbol} {signature} {comment}"
 
     def numbers(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the numbers of the ids that exist."""

@@ -242,15 +242,20 @@ class CommitLog:
 
     def touched(self, commit: int) -> Array:
         start, end = self.arrays["file_starts"][commit : commit + 2]
-        numbers = self._numbers[self.arrays["files"][start:end]]
-        return np.array(sorted(set(numbers[numbers > 0].tolist())), numbers.dtype)
+        numbers = np.sort(self._numbers[self.arrays["files"][start:end]])
+        return numbers[(numbers > 0) & (np.diff(numbers, prepend=0) > 0)]
 
     def symbols(self, commit: int) -> Array:
         start, end = self.arrays["name_starts"][commit : commit + 2]
+        if start == end:
+            return np.zeros(0, "<i4")
         out: set[int] = set()
         for path, name, line in self.arrays["names"][start:end].tolist():
             named = self._named(int(self._numbers[path])).get(self._names[name], [])
-            out.update(number for _, number in sorted((_distance(line, *span), number) for number, *span in named)[:1])
+            if len(named) == 1:
+                out.add(named[0][0])
+            elif named:
+                out.add(min((_distance(line, start, end), number) for number, start, end in named)[1])
         return np.array(sorted(out), "<i4")
 
     def author(self, commit: int) -> str:

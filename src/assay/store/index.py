@@ -279,19 +279,14 @@ class Index:
         return found
 
     def descriptions_of(self, numbers: Iterable[int], characters: int) -> dict[int, tuple[str, str]]:
-        """Return by item number the name, and a text: qualified name twice, signature and opening of the comment.
-
-        `characters` of the comment count.
-        """
-        descriptions: dict[int, tuple[str, str]] = {}
-        for part, local in self._by_owner(numbers, _FIRST):
-            query = (
-                "SELECT s.number, s.name, s.symbol, coalesce(t.signature, ''), substr(coalesce(t.doc, ''), 1, ?) "
-                f"FROM symbols s LEFT JOIN texts t ON t.number = s.number WHERE s.number IN ({_marks(local)})"
+        """Return the name of each item and its text (`Catalogue.descriptions`), by item number."""
+        return {
+            number + part.first: (name, text)
+            for part, local in self._by_owner(numbers, _FIRST)
+            for number, _, name, text in part.generation.catalogue.descriptions(
+                characters, f"s.number IN ({_marks(local)})", local
             )
-            for number, name, symbol, signature, comment in part.execute(query, (characters, *local)):
-                descriptions[number + part.first] = (name, f"{symbol} {symbol} {signature} {comment}")
-        return descriptions
+        }
 
     def ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """Return ids by item number."""

@@ -230,9 +230,9 @@ class SectionTable:
             (last, _MAX_ROWS if qualifiers else MOST_NAMESAKES + 1),
         ).fetchall()
         if qualifiers and len(rows) > 1:
-            rows = _best_rows(rows, [_count_words({*qualifiers}, symbol) for _, symbol, _ in rows])
+            rows = _best_rows(rows, _count_words({*qualifiers}, [symbol for _, symbol, _ in rows]))
             lower = [qualifier.lower() for qualifier in qualifiers]
-            rows = _best_rows(rows, [_count_words(lower, f"{symbol}/{path}".lower()) for _, symbol, path in rows])
+            rows = _best_rows(rows, _count_words(lower, [f"{symbol}/{path}".lower() for _, symbol, path in rows]))
         return tuple(row[0] for row in rows) if len(rows) <= MOST_NAMESAKES else ()
 
     def mentions(self, last: str) -> list[tuple[str, Array, Array]]:
@@ -366,9 +366,11 @@ def _best_rows(rows: Sequence[Row], scores: Sequence[int]) -> list[Row]:
     return [row for row, score in zip(rows, scores, strict=True) if score == best]
 
 
-def _count_words(names: Collection[str], place: str) -> int:
-    """Count the names that are words of a place."""
-    if not any(name in place for name in names):  # cheap test first: few places need to be split
-        return 0
-    words = {*_PART.split(place)}
-    return sum(name in words for name in names)
+def _count_words(names: Collection[str], places: Iterable[str]) -> list[int]:
+    """Count the names that are words of each place."""
+    counts = []
+    for place in places:
+        present = [name for name in names if name in place]  # cheap test first: few places need to be split
+        words = {*_PART.split(place)} if present else ()
+        counts.append(len([name for name in present if name in words]))
+    return counts

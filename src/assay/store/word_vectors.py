@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -71,11 +71,15 @@ class WordTable:
 
     def vectors(self, rows: NDArray[np.integer[Any]] | slice) -> Vectors:
         """Decode the vectors of some rows."""
-        pairs = np.stack([np.tile(self.levels, 16), np.repeat(self.levels, 16)], axis=1)  # values of each byte
-        # both values of a byte are taken as one number of 8 bytes, which is seven times as fast
-        decoded: Vectors = pairs.view(np.uint64)[:, 0].take(self.codes[rows]).view(np.float32)
+        decoded: Vectors = self._values.take(self.codes[rows]).view(np.float32)
         decoded *= self.scales[rows].astype(np.float32)[:, None]
         return decoded
+
+    @cached_property
+    def _values(self) -> NDArray[np.uint64]:
+        """Both values of each byte as one number of 8 bytes: taking them so is seven times as fast."""
+        pairs = np.stack([np.tile(self.levels, 16), np.repeat(self.levels, 16)], axis=1)
+        return np.ascontiguousarray(pairs.view(np.uint64)[:, 0])
 
 
 def load_table(path: Path = TABLE) -> WordTable:
@@ -105,45 +109,76 @@ def shipped_table() -> WordTable:
 
 
 class TextVectors:
-    """Vectors of texts by a table: the sum of their words' vectors, as unit vectors; 0 for a text without known words."""
+    """Embedder `words`: the vector of a text is the sum of its words' vectors, scaled to length 1; 0 without known words."""
 
     def __init__(self, table: WordTable) -> None:
         self.table = table
         self._rows_of = _PieceRows(table)
+        self.cached_rows = lru_cache(maxsize=4096)(self._row_array)  # queries of a session share most of their passages
+        self._query: tuple[tuple[str, ...], Vectors] = (), np.zeros((0, 0), np.float32)
+
+    @property
+    def name(self) -> str:
+        return f"words:{self.table.digest}"
+
+    @property
+    def dimensions(self) -> int:
+        return self.table.dimensions
 
     def rows(self, text: str) -> list[int]:
         """Return the table's rows of a text's words, in order."""
         self._rows_of.trim()
         return list(chain.from_iterable(map(self._rows_of.__getitem__, pieces(text))))
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return the vector of each text."""
-        sums = np.zeros((len(texts), self.table.dimensions), np.float32)
-        rows = [self.rows(text) for text in texts]
-        distinct, places = np.unique(np.fromiter(chain.from_iterable(rows), np.int64), return_inverse=True)
+    def _row_array(self, text: str) -> NDArray[np.uint16]:
+        return np.array(self.rows(text), np.uint16)
+
+    def embed(self, texts: Sequence[str], role: str = "passage") -> Vectors:
+        """Return the vector of each text; that of a query, which several signals ask for, is kept."""
+        if role != "query":
+            return unit(self.sums(map(self.rows, texts)))
+        if self._query[0] != tuple(texts):
+            self._query = tuple(texts), self.embed(texts)
+        return self._query[1]
+
+    def sums(self, texts: Iterable[Sequence[int]]) -> Vectors:
+        """Return the sum of the vectors of each text, given as rows of the table."""
+        rows = list(texts)
+        sums = np.zeros((len(rows), self.dimensions), np.float32)
+        flat = np.fromiter(chain.from_iterable(rows), np.int64)
+        distinct, places = self.distinct(flat)
         vectors = self.table.vectors(distinct)  # decoding is most of the work: each row once
         end = 0
         for place, of_text in enumerate(rows):
             start, end = end, end + len(of_text)
-            if of_text:
+            if end > start:
                 sums[place] = vectors[places[start:end]].sum(axis=0)
-        return unit(sums)
+        return sums
+
+    def distinct(self, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
+        """Return the distinct rows, ascending, and the place of each among them: `np.unique` without sorting."""
+        places = np.zeros(len(self.table.codes), np.int64)
+        places[rows] = 1
+        distinct = np.flatnonzero(places)
+        places[distinct] = np.arange(len(distinct))
+        return distinct, places[rows]
 
     def words(self, rows: Iterable[int]) -> Vectors:
         """Return the unit vectors of single words."""
         return unit(self.table.vectors(np.fromiter(rows, np.int64)))
 
-    def similarities(self, words: Sequence[str]) -> Vectors:
-        """Return the cosine of each word and every row of the table, from 0 to 1; zeros for an unknown word."""
-        vectors = np.zeros((len(words), self.table.dimensions), np.float32)
-        for place, word in enumerate(words):
-            if rows := self._rows_of[word]:
-                vectors[place] = self._unit_rows[rows[0]]
-        return np.asarray(np.maximum(vectors @ self._unit_rows.T, 0.0), np.float32)
+    def first_words(self, texts: Sequence[str]) -> Vectors:
+        """Return the unit vector of the first word of each text; zeros for a text without known words."""
+        rows = [self._rows_of[text][:1] for text in texts]
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        vectors[[place for place, row in enumerate(rows) if row]] = self.words(chain.from_iterable(rows))
+        return vectors
 
-    @cached_property
-    def _unit_rows(self) -> Vectors:
-        return unit(self.table.vectors(slice(None)))
+
+@cache
+def shipped_vectors() -> TextVectors:
+    """Return the embedder by the table that ships with assay."""
+    return TextVectors(shipped_table())
 
 
 def unit(rows: Vectors) -> Vectors:

@@ -49,7 +49,8 @@ _LINE_BREAKS = re.compile("[\t\n\r\u2028\u2029]+")
 
 def quoted(text: str, mark: str = QUOTED) -> str:
     """Return text of a repository with a mark before every line, so that none can pass for one of ours."""
-    return "\n".join(f"{mark}{line}".rstrip() for line in text.split("\n"))
+    blank = mark.rstrip()
+    return "\n".join([mark + line if line else blank for line in map(str.rstrip, text.split("\n"))])
 
 
 def one_line(text: str) -> str:

@@ -28,7 +28,8 @@ from assay.evaluate.systems.assay import IndexedSystem, digest, fingerprint, ind
 from assay.rank.engine import open_engine
 from assay.rank.profile import Profile
 from assay.search.hits import SearchHit
-from assay.search.service import Searcher, prepare
+from assay.search.search import Search
+from assay.search.service import prepare
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.text.chunk import parse
@@ -41,12 +42,12 @@ class _Searched:
     """A repository's index and its searcher."""
 
     index: Index
-    searcher: Searcher
+    searcher: Search
     profile: Profile
 
     @property
     def fingerprint(self) -> str:
-        passages = self.searcher.search.passages
+        passages = self.searcher.passages
         ids = digest(passages[number].id for number in range(len(passages)))
         return f"{fingerprint(self.index)}-{ids}"
 
@@ -95,15 +96,16 @@ class SearchSystem(IndexedSystem[_Searched]):
             raise
         except AssayError as error:  # no such model, a server that does not answer
             raise SystemDied(str(error)) from None
-        cold = searcher.vector_index.cold() if searcher.vector_index else None
-        return _Searched(index, dataclasses.replace(searcher, vector_index=cold), profile)
+        if searcher.vector_index:
+            searcher.vector_index = searcher.vector_index.cold()
+        return _Searched(index, searcher, profile)
 
     def paths(self, opened: _Searched) -> Iterator[str]:
-        return chain(opened.index.files, opened.searcher.search.passages.paths)
+        return chain(opened.index.files, opened.searcher.passages.paths)
 
     def chunks(self, repository: str = "") -> Iterator[tuple[Hit, str]]:
         """Yield every passage in file order, as it would be retrieved, with its text."""
-        passages = self.opened(repository).searcher.search.passages
+        passages = self.opened(repository).searcher.passages
         with index_errors():
             for number in range(len(passages)):
                 passage = passages[number]
@@ -114,7 +116,7 @@ class SearchSystem(IndexedSystem[_Searched]):
         """Return the facts of a repository's search stages, building them if needed."""
         searcher = self.opened(repository).searcher
         model = searcher.vector_index.embedder.name if searcher.vector_index else ""
-        return StageFacts(self.settings.chunker, len(searcher.search.passages), self.settings.embedder, model)
+        return StageFacts(self.settings.chunker, len(searcher.passages), self.settings.embedder, model)
 
     def describe(self) -> dict[str, Any]:
         facts = {
@@ -198,7 +200,7 @@ class AskSystem(SearchSystem):
             seconds = time.perf_counter() - started
             root = folder_of(self._root, self._corpus, repository)
             citations = tuple(
-                Citation(source.id, resolves(source, root, searcher.search.passages), source.text, source.number)
+                Citation(source.id, resolves(source, root, searcher.passages), source.text, source.number)
                 for source in reply.sources
             )
         answer = Answer(reply.text, citations, reply.grounded, reply.confidence, reply.outcome == CLOSEST)

@@ -99,5 +99,4 @@ CENTRAL = Signal(
     weights={"channels.central": ()},
     reads=PARSING,
     generate=_candidates,
-    is_feature=True,
 )

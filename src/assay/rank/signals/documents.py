@@ -67,5 +67,4 @@ DOCUMENTS = Signal(
     weights={"documents": (0.0, 0.25, 1.0, 2.0)},
     reads=PARSING,
     generate=_mentioned,
-    is_feature=True,
 )

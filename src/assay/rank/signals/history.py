@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.rank.arrays import highest
+from assay.rank.arrays import Ints, highest, share_of_best, sum_by_index
 from assay.rank.recency import scores
 from assay.rank.signals.lexical import PARSING, bm25
 from assay.rank.signals.signal import Signal, Stage
@@ -31,22 +31,22 @@ class Commits:
 
     def files(self) -> dict[int, float]:
         """Return the touched files, relative to the most touched one."""
-        return self._shares(self._history.touched, lambda commit: int(self._history.sizes[commit]))
+        touched = [self._history.touched(commit) for commit, _ in self.best]
+        return self._shares(touched, [int(self._history.sizes[commit]) for commit, _ in self.best])
 
     def symbols(self) -> dict[int, float]:
         """Return the touched symbols, relative to the most touched one."""
-        touched = {commit: self._history.symbols(commit) for commit, _ in self.best}
-        return self._shares(touched.__getitem__, lambda commit: len(touched[commit]))
+        touched = [self._history.symbols(commit) for commit, _ in self.best]
+        return self._shares(touched, [*map(len, touched)])
 
-    def _shares(self, touched: Callable[[int], Iterable[int]], size: Callable[[int], int]) -> dict[int, float]:
+    def _shares(self, touched: Sequence[Ints], sizes: Sequence[int]) -> dict[int, float]:
         """Sum the squared commit scores, each divided by the square root of the commit's size."""
-        shares: dict[int, float] = {}
-        for commit, score in self.best:
-            contribution = score**2 / float(np.sqrt(max(size(commit), 1)))
-            for number in touched(commit):
-                shares[int(number)] = shares.get(int(number), 0.0) + contribution
-        largest = max(shares.values(), default=1.0)
-        return {number: share / largest for number, share in shares.items()}
+        numbers = np.concatenate([np.zeros(0, np.int64), *touched])
+        amounts = np.array([score for _, score in self.best]) ** 2 / np.sqrt(np.maximum(np.array(sizes, np.int64), 1))
+        lengths = np.array([*map(len, touched)], np.int64)
+        sums = share_of_best(sum_by_index(numbers, np.repeat(amounts, lengths), 0))
+        places = np.flatnonzero(sums)
+        return dict(zip(places.tolist(), sums[places].tolist(), strict=True))
 
 
 def _commits(query: QueryContext) -> Commits:

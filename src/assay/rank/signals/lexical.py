@@ -201,7 +201,6 @@ CLAUSES = Signal(
     weights={"channels.clauses": ()},
     reads=_BM25F,
     generate=_clause_candidates,
-    is_feature=True,
 )
 LEXICAL = Signal(
     "lexical",
@@ -219,7 +218,6 @@ COVERAGE = Signal(
     weights={"coverage": (0.3, 0.5, 0.85, 1.0)},
     reads=PARSING,
     score=_coverage,
-    is_feature=True,
 )
 NAME_PRECISION = Signal(
     "name",

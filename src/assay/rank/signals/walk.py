@@ -73,5 +73,4 @@ HITS = Signal(
     "hub and authority scores (HITS) among the results of the walk",
     weights={"hits": (0.0, 0.25, 1.0)},
     score=lambda query, ranking: query.profile.hits * ranking.walk.adjustment,
-    is_feature=True,
 )

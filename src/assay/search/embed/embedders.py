@@ -102,11 +102,10 @@ def _lsa(request: EmbedderRequest) -> Embedder:
 
 
 def _words(request: EmbedderRequest) -> Embedder:
-    from assay.search.embed.general import WordEmbedder
-    from assay.store.word_vectors import shipped_table
+    from assay.store.word_vectors import shipped_vectors
 
     _require_no_argument("words", request)
-    return WordEmbedder(shipped_table())
+    return shipped_vectors()
 
 
 def _wordllama(request: EmbedderRequest) -> Embedder:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -91,23 +92,36 @@ class Features:
 
     def features(self, query: str, candidates: Sequence[Candidate]) -> list[dict[str, float]]:
         """Return the features of each candidate, by the names in WEIGHTS."""
-        query_terms = terms(query)
-        texts = [terms(candidate.text) for candidate in candidates]
+        query_terms = tuple(terms(query))
+        texts = [_terms_of(candidate.text) for candidate in candidates]
         idf = self._idf or _idf_among(texts)
         weights = {term: idf(term) for term in query_terms}
         pairs = {pair: min(weights[term] for term in pair) for pair in pairwise(query_terms)}
+        titles = {title: _coverage(weights, terms(title)) for title in {candidate.title for candidate in candidates}}
         best = max((candidate.score for candidate in candidates), default=0.0)
-        return [
-            {
-                "score": candidate.score / best if best > 0 else 0.0,
-                "coverage": _coverage(weights, set(text)),
-                "title": _coverage(weights, set(terms(candidate.title))),
-                "pairs": _pairs(pairs, text, weights),
-                "proximity": _proximity(text, weights),
-                "phrase": float(_has_phrase(text, query_terms)),
-            }
-            for candidate, text in zip(candidates, texts, strict=True)
-        ]
+        rows = []
+        for candidate, text in zip(candidates, texts, strict=True):
+            occurrences = [(place, term) for place, term in enumerate(text) if term in weights]
+            rows.append(
+                {
+                    "score": candidate.score / best if best > 0 else 0.0,
+                    "coverage": _coverage(weights, [term for _, term in occurrences]),
+                    "title": titles[candidate.title],
+                    "pairs": _pairs(pairs, occurrences),
+                    "proximity": _proximity(occurrences, weights),
+                    "phrase": float(_has_phrase(text, occurrences, query_terms)),
+                }
+            )
+        return rows
+
+
+@lru_cache(maxsize=2048)
+def _terms_of(text: str) -> tuple[str, ...]:
+    """Return the terms of a passage; queries of a session share most of their candidates."""
+    return tuple(terms(text))
+
+
+Occurrences = Sequence[tuple[int, str]]  # of query terms in a text: place and term
 
 
 def _idf_among(texts: Sequence[Sequence[str]]) -> Idf:
@@ -115,29 +129,27 @@ def _idf_among(texts: Sequence[Sequence[str]]) -> Idf:
     return lambda term: math.log(1 + (len(texts) - counts[term] + 0.5) / (counts[term] + 0.5))
 
 
-def _coverage(weights: Mapping[str, float], present: set[str]) -> float:
-    total = sum(weights.values())
+def _coverage(weights: Mapping[str, float], text: Iterable[str]) -> float:
+    total, present = sum(weights.values()), set(text)
     return sum(weight for term, weight in weights.items() if term in present) / total if total else 0.0
 
 
-def _pairs(pairs: Mapping[tuple[str, str], float], text: Sequence[str], weights: Mapping[str, float]) -> float:
+def _pairs(pairs: Mapping[tuple[str, str], float], occurrences: Occurrences) -> float:
     """Return the share of adjacent query terms that are close and in order in the text, weighted by the lower idf."""
     if not (total := sum(pairs.values())):
         return 0.0
-    close_pairs = {
-        (term, later)
-        for place, term in enumerate(text)
-        if term in weights
-        for later in text[place + 1 : place + 1 + _MAX_DISTANCE]
-    }
+    close_pairs = set()
+    for number, (place, term) in enumerate(occurrences):
+        for later_place, later in occurrences[number + 1 : number + 1 + _MAX_DISTANCE]:
+            if later_place <= place + _MAX_DISTANCE:
+                close_pairs.add((term, later))
     return sum(weight for pair, weight in pairs.items() if pair in close_pairs) / total
 
 
-def _proximity(text: Sequence[str], weights: Mapping[str, float]) -> float:
+def _proximity(occurrences: Occurrences, weights: Mapping[str, float]) -> float:
     """Return idf over distance, summed over close pairs of query terms, relative to a perfect text."""
-    places = [(place, term) for place, term in enumerate(text) if term in weights]
     best: dict[frozenset[str], float] = {}
-    for (before, term), (place, other) in pairwise(places):
+    for (before, term), (place, other) in pairwise(occurrences):
         if term != other:
             pair = frozenset((term, other))
             best[pair] = max(best.get(pair, 0.0), min(weights[term], weights[other]) / (place - before))
@@ -145,11 +157,12 @@ def _proximity(text: Sequence[str], weights: Mapping[str, float]) -> float:
     return min(1.0, sum(sorted(best.values(), reverse=True)[: max(len(weights) - 1, 0)]) / total) if total else 0.0
 
 
-def _has_phrase(text: Sequence[str], query_terms: Sequence[str]) -> bool:
+def _has_phrase(text: Sequence[str], occurrences: Occurrences, query_terms: Sequence[str]) -> bool:
     """Return whether the query occurs as a phrase of at least two terms."""
-    if len(query_terms) < 2:
-        return False
-    return f" {' '.join(query_terms)} " in f" {' '.join(text)} "
+    size = len(query_terms)
+    return size > 1 and any(
+        term == query_terms[0] and text[place : place + size] == query_terms for place, term in occurrences
+    )
 
 
 # rerank:URL[#MODEL]: any server with the /v1/rerank of Jina and Cohere (also TEI, vLLM, llama.cpp)

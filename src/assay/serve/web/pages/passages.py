@@ -215,7 +215,7 @@ def show(bench: Bench, request: PassagePage) -> Shown:
 
 
 def _find_passage(repo: Repository, id: str) -> Passage:
-    passages = repo.searcher().search.passages
+    passages = repo.searcher().passages
     path = id.rpartition("#")[0]
     if path in passages.paths:
         document = passages.paths.index(path)
