@@ -213,7 +213,7 @@ def test_citations_that_a_document_fakes_are_only_text(opened: Opened, station: 
     assert [one.number for one in reply.sources] == [1]
 
 
-def test_without_an_index_to_make_it_says_how_to_make_one(tmp_path: Path) -> None:
+def test_without_an_index_and_refresh_it_says_how_to_make_one(tmp_path: Path) -> None:
     done = assay(tmp_path, "ask", "what is this", "--no-refresh")
     assert done.code == 2
     assert "assay index" in done.err

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from assay.errors import AssayError
 from assay.store.columns import KIND_NAMES
 from assay.store.index import Index
-from assay.store.passages import Passages
 from assay.text.suggest import did_you_mean, require_name
 
 if TYPE_CHECKING:
     from assay.search.pattern import Pattern
     from assay.search.query import Restriction
+    from assay.store.passages import Passages
 
 Bools = NDArray[np.bool_]
 
@@ -157,7 +157,7 @@ def _path_patterns(value: str, labels: Sequence[str]) -> tuple[str, ...]:
     return (name, f"*/{name}/*", *(() if bare.endswith("/") else (f"*/{name}",)))
 
 
-_MAKERS: dict[str, Callable[[Index, Passages, Sequence[str], bool], Filters]] = {
+_MAKERS: dict[str, Callable[[Index, "Passages", Sequence[str], bool], Filters]] = {
     "path": _path_filter,
     "lang": _language_filter,
     "kind": _kind_filter,

@@ -143,7 +143,7 @@ def _postings(commits: Sequence[Commit]) -> dict[str, Array]:
 
 def _sorted_postings(terms: Sequence[str], rows: Array) -> dict[str, Array]:
     """Return postings from rows of term, commit and frequency; terms without rows are dropped."""
-    used = sorted((terms[number], number) for number in np.unique(rows[:, 0]).tolist())
+    used = sorted((terms[number], number) for number in set(rows[:, 0].tolist()))
     places = np.zeros(len(terms), "<i4")
     places[[number for _, number in used]] = np.arange(len(used))
     numbers = places[rows[:, 0]]
