@@ -165,7 +165,6 @@ _NOT_FOR_QUESTIONS = {
 def test_a_question_imports_only_what_it_needs(repository: Repository, arguments: list[str], more: set[str]) -> None:
     repository.write("cart.py", "def store_cart(cart):\n    pass\n")
     repository.write("README.md", "# Shop\n\nA cart is stored.\n")
-    repository.index()
     for path in repository.root.iterdir():
         if path.is_file():
             os.utime(path, (1, 1))  # a file that has just changed is compared by content, and not cached

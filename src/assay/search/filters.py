@@ -157,7 +157,7 @@ def _path_patterns(value: str, labels: Sequence[str]) -> tuple[str, ...]:
     return (name, f"*/{name}/*", *(() if bare.endswith("/") else (f"*/{name}",)))
 
 
-_MAKERS: dict[str, Callable[[Index, "Passages", Sequence[str], bool], Filters]] = {
+_MAKERS: dict[str, Callable[[Index, Passages, Sequence[str], bool], Filters]] = {
     "path": _path_filter,
     "lang": _language_filter,
     "kind": _kind_filter,
