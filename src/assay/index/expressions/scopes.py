@@ -26,6 +26,7 @@ class Scopes:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator, self.table = evaluator, evaluator.table
         self._top_level: dict[str, list[Sym]] = {}
+        self._namespaces: dict[tuple[str, int], list[str]] = {}  # visible at a symbol
 
     def lookup(
         self, name: str, file: File, at: int, line: int = 0, own_members: bool = True, local: bool = True
@@ -302,6 +303,26 @@ class Scopes:
 
         In this order: imported, in the same package or namespace, star-imported, global.
         """
+        at = self._namespace_around(file, at)
+        frame = self.table.frame
+        if frame.busy or self.evaluator.base_lookups:
+            return self._search_other_files(name, file, at)
+        key = (name, file.path, at)
+        if key not in frame.answers:
+            frame.answers[key] = self._search_other_files(name, file, at)
+        value: Value | None = frame.answers[key]
+        return value
+
+    @staticmethod
+    def _namespace_around(file: File, at: int) -> int:
+        """Return the nearest symbol around `at` that may be a namespace: other files see the same from all inside it."""
+        if not file.language.visible.namespaces:
+            return FILE
+        while at != FILE and file.facts.symbols[at].kind in CALLABLE_KINDS:
+            at = file.facts.symbols[at].parent
+        return at
+
+    def _search_other_files(self, name: str, file: File, at: int) -> Value | None:
         if rows := file.imported.get(name):
             return self._imported(name, file) or self.evaluator.imports.value(rows[0], file)
         visible = file.language.visible
@@ -385,6 +406,13 @@ class Scopes:
 
     def _visible_namespaces(self, file: File, at: int) -> list[str]:
         """Return the namespaces visible at a symbol: enclosing ones from the inside out, then imported ones."""
+        key = (file.path, at)
+        if key not in self._namespaces:
+            self._namespaces[key] = self._find_namespaces(file, at)
+        return self._namespaces[key]
+
+    @staticmethod
+    def _find_namespaces(file: File, at: int) -> list[str]:
         namespaces: list[str] = []
         while at != FILE:
             if file.facts.symbols[at].kind not in CALLABLE_KINDS:
