@@ -12,10 +12,10 @@ from assay.index.extract import extract
 from assay.index.facts import FILE, decode_facts
 from assay.index.file import File
 from assay.index.resolve.names import MOST, resolve_by_name
-from assay.index.resolve.parallel import ResolvedFiles
 from assay.index.table import full_table
 from assay.languages import language_of
 from assay.languages.conventions import is_test_path
+from assay.store.arrays import Array
 
 Edge = tuple[str, str, str]  # type, source, target
 
@@ -29,16 +29,16 @@ def _parse(sources: dict[str, str]) -> dict[str, File]:
     return files
 
 
-def _resolve(files: dict[str, File], configs: dict[str, str] | None = None) -> tuple[set[Edge], ResolvedFiles]:
+def _resolve(files: dict[str, File], configs: dict[str, str] | None = None) -> tuple[set[Edge], Array]:
     """Return the edges between named items, and the result they are from."""
     ids = [file.sym(index).id for file in files.values() for index in range(FILE, len(file.facts.symbols))]
     numbers = {item: number for number, item in enumerate(dict.fromkeys(ids), 1)}
-    resolved = resolve_by_name(
+    rows = resolve_by_name(
         full_table(files, configs or {}), files, numbers, {path: at for at, path in enumerate(files, 1)}
     )
     names = {number: item for item, number in numbers.items()}
-    edges = {(EDGE_NAMES[e["type"]], names[int(e["source"])], names[int(e["target"])]) for e in resolved.edges}
-    return edges, resolved
+    edges = {(EDGE_NAMES[e["type"]], names[int(e["source"])], names[int(e["target"])]) for e in rows}
+    return edges, rows
 
 
 def _edges(sources: dict[str, str], *types: str, configs: dict[str, str] | None = None) -> set[tuple[str, str]]:
@@ -160,8 +160,8 @@ def test_a_member_of_an_unknown_object_is_joined_by_name() -> None:
 def test_confidence_is_shared_among_candidates() -> None:
     sources = {f"m{n}.py": f"class A{n}:\n    def settle(self): ...\n" for n in range(3)}
     sources["use.py"] = "def use(thing):\n    thing.settle()\n"
-    _, resolved = _resolve(_parse(sources))
-    calls = resolved.edges[resolved.edges["type"] == EDGE_NAMES.index("calls")]
+    _, rows = _resolve(_parse(sources))
+    calls = rows[rows["type"] == EDGE_NAMES.index("calls")]
     assert calls["confidence"].tolist() == pytest.approx([0.2] * 3)
 
 
@@ -214,12 +214,11 @@ def test_edges_do_not_depend_on_the_order_of_files(fixture_files: dict[str, File
 
 
 def test_every_edge_is_stored_once_with_a_confidence(fixture_files: dict[str, File]) -> None:
-    edges, resolved = _resolve(fixture_files)
-    assert len(edges) == len(resolved.edges)
-    assert resolved.edges["confidence"].min() > 0
-    assert resolved.edges["confidence"].max() <= 1
-    assert resolved.edges["line"].min() >= 0
-    assert resolved.calls.keys() == fixture_files.keys()
+    edges, rows = _resolve(fixture_files)
+    assert len(edges) == len(rows)
+    assert rows["confidence"].min() > 0
+    assert rows["confidence"].max() <= 1
+    assert rows["line"].min() >= 0
 
 
 def test_nothing_yields_nothing() -> None:
@@ -241,7 +240,7 @@ def test_edges_grow_with_the_code_whatever_its_names_are() -> None:
         lines = [
             f"class C{n}(C{n - 1}):\n    def same(self, same): same.same(); self.same()\n" for n in range(1, count)
         ]
-        return len(_resolve(_parse({"a.py": "class C0: ...\n" + "".join(lines)}))[1].edges)
+        return len(_resolve(_parse({"a.py": "class C0: ...\n" + "".join(lines)}))[1])
 
     assert size(2000) < 2.2 * size(1000)
 

@@ -14,6 +14,7 @@ NOT_RUN = {
     "docs/answers.md": 9,
     "docs/guides/agents.md": 1,
     "docs/guides/ask.md": 1,
+    "docs/guides/context.md": 1,
     "docs/guides/cluster.md": 3,
     "docs/guides/enrich.md": 2,
     "docs/guides/store.md": 5,

@@ -390,10 +390,10 @@ def test_context_that_finds_nothing_says_what_was_searched_and_offers_names(shop
 
 
 def test_context_without_a_task_or_an_index_is_refused_in_a_line(repository: Repository) -> None:
-    assert "what is the task?" in assay(repository.root, "context", "  ").err
-    done = assay(repository.root, "context", "anything")
+    done = assay(repository.root, "context", "anything", "--no-refresh")
     assert done.code == 2
     assert "assay index" in done.err
+    assert "what is the task?" in assay(repository.root, "context", "  ").err
 
 
 def test_what_is_remembered_changes_no_answer(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -369,6 +369,6 @@ def test_nothing_else_looks_up_programs() -> None:
                 starting.add(place)
     assert searching == {"cli/serve.py"}
     assert starting == {
-        "cli/common.py", "evaluate/systems/external.py", "git/launcher.py", "index/enrich/process.py",
-        "serve/watch/child.py", "serve/workers/supervisor.py",
+        "cli/common.py", "evaluate/systems/external.py", "git/launcher.py", "index/background.py",
+        "index/enrich/process.py", "serve/watch/child.py", "serve/watch/door.py", "serve/workers/supervisor.py",
     }  # fmt: skip

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from assay.index.freshness import compare, is_full_index_faster
 from assay.index.history import update_history
 from assay.index.parse import ParseCache, Parsed, cache_path, parse_files
 from assay.index.resolve.names import resolve_by_name
-from assay.index.resolve.parallel import resolve_all
+from assay.index.resolve.parallel import resolve_all, run_beside
 from assay.index.scan import Scan, check_root, read_configs, scan
 from assay.index.sections import update_sections
 from assay.index.table import FullIndexNeeded, Table, full_table
@@ -320,19 +321,24 @@ def _write_first(run: _Run, folder: Path, imported: list[ImportedRow], report: R
         words += add_items(catalogue, symbols, parsed.path, parsed.extracted)
         columns.append(column_store.describe_symbols(symbols))
     run.cache.prune()
-    digests = {
-        "words": postings.joined(words).write(folder),
-        "columns": column_store.Columns.of(columns).write(folder),
-    }
-    catalogue.add_indexes()
-    catalogue.add_files(rows.values())
-    # merged edges whose file is unchanged
-    catalogue.add_imported(row for row in imported if row[6] in rows and rows[row[6]].hash == row[7])
     report.files = report.parsed = len(files)
     table = full_table(files, configs)
     first = _First(folder, table, rows, numbers, started)
-    named = resolve_by_name(table.without_answers(), files, numbers, first.file_numbers)
-    edges = np.concatenate([named.edges, imported_edges(imported_rows(catalogue), numbers, rows)])
+    digests: dict[str, str] = {}
+
+    def write_what_needs_no_edges() -> None:
+        digests["words"] = postings.joined(words).write(folder)
+        digests["columns"] = column_store.Columns.of(columns).write(folder)
+        catalogue.add_indexes()
+        catalogue.add_files(rows.values())
+        # merged edges whose file is unchanged
+        catalogue.add_imported(row for row in imported if row[6] in rows and rows[row[6]].hash == row[7])
+
+    join = partial(resolve_by_name, table.without_answers(), files, numbers, first.file_numbers)
+    named = run_beside(join, write_what_needs_no_edges, len(files))
+    edges = imported_edges(imported_rows(catalogue), numbers, rows)
+    if named is not None:  # else the next generation has all edges
+        edges = np.concatenate([named, edges])
     finish(folder, catalogue, edges, digests, scanned, configs, report, started, NAMES)
     return first, _read_documents(run, documents)
 

@@ -13,7 +13,7 @@ from assay.index.chains import bare, last, type_names
 from assay.index.expressions import Evaluator
 from assay.index.facts import FILE, HINT, IMPLEMENTS, Import, decode_bindings
 from assay.index.file import File, Sym
-from assay.index.table import BudgetExceeded, Table
+from assay.index.table import BudgetExceeded, Table, TimeBudgetExceeded
 from assay.index.values import EXTERNALS, Folder, Item, Module
 
 Ints = NDArray[np.int64]
@@ -50,24 +50,24 @@ class Lookup:
         order = np.argsort(keys, kind="stable")
         self._keys, self._rows = keys[order], rows[order]
 
-    def pairs(self, wanted: Ints, most: int) -> tuple[Ints, Ints]:
-        """Return (position in `wanted`, row) of every match, by position; keys with more than `most` rows have none."""
-        first = np.searchsorted(self._keys, wanted)
-        counts = np.searchsorted(self._keys, wanted, "right") - first
+    def pairs(self, keys: Ints, most: int) -> tuple[Ints, Ints]:
+        """Return (position in `keys`, row) of every match, by position; keys with more than `most` rows have none."""
+        first = np.searchsorted(self._keys, keys)
+        counts = np.searchsorted(self._keys, keys, "right") - first
         counts[counts > most] = 0
-        return np.repeat(np.arange(len(wanted)), counts), self._rows[ranges(first, counts)]
+        return np.repeat(np.arange(len(keys)), counts), self._rows[ranges(first, counts)]
 
-    def first(self, wanted: Ints) -> Ints:
+    def first(self, keys: Ints) -> Ints:
         """Return the first row of each key; 0 if it has none."""
         if not len(self._keys):
-            return np.zeros(len(wanted), np.int64)
-        places = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        return np.where(self._keys[places] == wanted, self._rows[places], 0)
+            return np.zeros(len(keys), np.int64)
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[places] == keys, self._rows[places], 0)
 
-    def has(self, wanted: Ints) -> Mask:
+    def has(self, keys: Ints) -> Mask:
         if not len(self._keys):
-            return np.zeros(len(wanted), bool)
-        return np.asarray(self._keys[np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)] == wanted)
+            return np.zeros(len(keys), bool)
+        return np.asarray(self._keys[np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)] == keys)
 
 
 def ranges(first: Ints, counts: Ints) -> Ints:
@@ -122,10 +122,10 @@ class Definitions:
         self.enclosing = np.where(owning, self.name, self.owner)  # type that a reference stands in
         for _ in range(8):
             missing = np.flatnonzero(self.enclosing == 0)
-            found = self.enclosing[self.parent[missing]]
-            if not found.any():
+            around = self.enclosing[self.parent[missing]]
+            if not around.any():
                 break
-            self.enclosing[missing] = found
+            self.enclosing[missing] = around
 
     def spread(self, values: Ints) -> Ints:
         """Return a column of all rows from one of the symbols."""
@@ -220,7 +220,7 @@ def _expand_hints(
 
 
 class Imports:
-    """What the imports of a family bind and make visible, evaluated as the resolver does it: that needs no types.
+    """Bindings and visible names of the imports of a family, evaluated as the resolver does it: that needs no types.
 
     `items`, `modules`, `folders` and `outside` have the key (file, local name); `sees` has pairs of a file and a
     file, folder or namespace whose names it sees.
@@ -246,6 +246,8 @@ class Imports:
                         self._add(number, file, row, local_names.get(id(row), ""))
                     except BudgetExceeded:
                         continue
+                    except TimeBudgetExceeded:
+                        break
         self.items, self.modules, self.folders, self.outside = map(
             self._lookup, (self._items, self._modules, self._folders, self._outside)
         )
@@ -286,11 +288,12 @@ class Imports:
         texts = list(self._definitions.names)
         pairs, inverse = np.unique(key(files, names), return_inverse=True)
         rows = []
+        self._table.begin_file()  # one time budget for all
         for file, name in zip((pairs >> 32).tolist(), (pairs & 0xFFFFFFFF).tolist(), strict=True):
             self._table.begin_query()
             try:
                 value = self._evaluator.imports.export(self._definitions.files[file].path, texts[name])
-            except BudgetExceeded:
+            except (BudgetExceeded, TimeBudgetExceeded):
                 value = None
             rows.append(self.row(value.sym) if isinstance(value, Item) else 0)
         return np.array(rows, np.int64)[inverse]
@@ -338,24 +341,24 @@ class Types:
         for file, start in zip(self._definitions.files, (self._definitions.start[:-1] + 1).tolist(), strict=True):
             inferred = file.language.inferred
             for binding in decode_bindings(file.facts.bindings):
-                known = self._of_text(binding.type) if binding.type and binding.type not in inferred else 0
-                if not known and binding.value:
-                    known = self._of_value(binding.value)
-                rows.append((start + binding.source, names[binding.name], known))
-        row, name, type_ = np.array(rows, np.int64).reshape(-1, 3).T
+                type_ = self._of_text(binding.type) if binding.type and binding.type not in inferred else 0
+                if not type_ and binding.value:
+                    type_ = self._of_value(binding.value)
+                rows.append((start + binding.source, names[binding.name], type_))
+        row, name, types = np.array(rows, np.int64).reshape(-1, 3).T
         self.all_locals = row, name
-        return row[type_ != 0], name[type_ != 0], type_[type_ != 0]
+        return row[types != 0], name[types != 0], types[types != 0]
 
     def _of_text(self, text: str) -> int:
         """Return the first type of the repository that an annotation names, else OUTSIDE."""
-        known = self._texts.get(text)
-        if known is None:
+        type_ = self._texts.get(text)
+        if type_ is None:
             types = (self._words.get(last(name)) for name in type_names(text))
-            known = self._texts[text] = next((number for number in types if number), OUTSIDE)
-        return known
+            type_ = self._texts[text] = next((number for number in types if number), OUTSIDE)
+        return type_
 
     def _of_values(self, values: list[str]) -> int:
-        return next((known for value in values if (known := self._of_value(value))), 0)
+        return next((type_ for value in values if (type_ := self._of_value(value))), 0)
 
     def _of_value(self, value: str) -> int:
         """Return the type of a call or construction; 0 if unknown."""
@@ -367,8 +370,8 @@ class Types:
 
 def _unanimous(names: Ints, types: Ints) -> tuple[Ints, Ints]:
     """Return the names that have one known type only, with it."""
-    known = types != 0
-    pairs = np.unique(np.stack([names[known], types[known]]), axis=1)
+    has_type = types != 0
+    pairs = np.unique(np.stack([names[has_type], types[has_type]]), axis=1)
     single = np.ones(pairs.shape[1], bool)
     same = pairs[0][1:] == pairs[0][:-1]
     single[1:] &= ~same

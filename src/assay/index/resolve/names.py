@@ -40,10 +40,9 @@ from assay.index.resolve.columns import (
     key,
     ranges,
 )
-from assay.index.resolve.edges import BY_NAME, CERTAIN, CO_TESTED, RESOLVED, CallCounts
+from assay.index.resolve.edges import BY_NAME, CERTAIN, CO_TESTED, RESOLVED
 from assay.index.resolve.guesses import MAX_CANDIDATES, MAX_NAMESAKES
-from assay.index.resolve.parallel import ResolvedFiles
-from assay.index.table import Dependencies, Table
+from assay.index.table import Table
 from assay.store import edges as edge_store
 from assay.store.arrays import Array
 
@@ -64,8 +63,8 @@ _NAMES_TYPE = (HINT, THROW, BASE, IMPLEMENTS)
 
 def resolve_by_name(
     table: Table, files: Mapping[str, File], numbers: Mapping[str, int], file_numbers: Mapping[str, int]
-) -> ResolvedFiles:
-    """Return the edges of all files by name, as `resolve_all` returns those by type, but without dependencies.
+) -> Array:
+    """Return the edges of all files by name, as `resolve_all` returns those by type.
 
     `numbers` and `file_numbers` map ids and paths to numbers. The table remembers what was asked: it must not be the one
     of `resolve_all`, which records who depends on an answer.
@@ -74,12 +73,10 @@ def resolve_by_name(
     for path in sorted(files):
         families[files[path].language.kin].append(files[path])
     parts = [edge_store.from_rows([])]
-    calls: dict[str, CallCounts] = {}
     for members in families.values():
         definitions = Definitions(members, numbers, Ids())
         parts.append(_Joins(definitions, table).edges(column(file_numbers[file.path] for file in members)))
-        calls |= {file.path: CallCounts(0, 0, 0, 0, 0) for file in members}
-    return ResolvedFiles(np.concatenate(parts), [], calls, Dependencies.of({}), {})
+    return np.concatenate(parts)
 
 
 class _Joins:
@@ -401,8 +398,8 @@ class _Joins:
         outside = rows[d.scope[rows] > 0]
         for unit in (d.folder[d.file], d.file):  # the nearer one last
             lookup = Lookup(key(unit[types], d.name[types]), types)
-            wanted = key(unit[outside], d.scope[outside])
-            parent[outside] = np.where(lookup.has(wanted), lookup.first(wanted), parent[outside])
+            keys = key(unit[outside], d.scope[outside])
+            parent[outside] = np.where(lookup.has(keys), lookup.first(keys), parent[outside])
         return self._rows(parent[rows], rows, "contains", "parsed", CERTAIN, d.line[rows])
 
     def _imported(self) -> Ints:
@@ -436,9 +433,9 @@ class _Joins:
         repeated = np.repeat(types, counts[names])
         places, rows = Lookup(d.owner[members], members).pairs(ancestors[ranges(first[names], counts[names])], MOST)
         source = repeated[places]
-        wanted = key(source, d.name[rows])
+        keys = key(source, d.name[rows])
         is_own = Lookup(key(d.owner[members], d.name[members]), members).has(key(d.name[source], d.name[rows]))
-        _, nearest = np.unique(wanted[~is_own], return_index=True)
+        _, nearest = np.unique(keys[~is_own], return_index=True)
         source, rows = source[~is_own][nearest], rows[~is_own][nearest]
         return self._rows(source, rows, "inherits", "resolved", RESOLVED, d.line[source])
 
@@ -468,8 +465,8 @@ class _Joins:
         for step in range(1, CO_TESTED):
             same = source[step:] == source[:-step]
             together.append(np.stack([row[:-step][same], row[step:][same], line[step:][same]]))
-        one, other, line = np.concatenate(together, axis=1)
-        return [tests, self._rows(one, other, "co_tested_with", "inferred", BY_NAME, line)]
+        left, right, line = np.concatenate(together, axis=1)
+        return [tests, self._rows(left, right, "co_tested_with", "inferred", BY_NAME, line)]
 
     def _as_edges(self, columns: Ints, file_numbers: Ints) -> Array:
         """Return the edges as they are stored, equal ones once with the highest confidence and the first line."""
@@ -489,13 +486,13 @@ class _Joins:
         return out
 
 
-_TAIL = re.compile(r"(?:[A-Z]?[a-z0-9]+|[A-Z]+)$")
+_LAST_WORD = re.compile(r"[a-z0-9]+[A-Z]?|[A-Z]+")  # of a name written backwards
 
 
 def tail_word(name: str) -> str:
     """Return the last word of a name in lower case; empty if it is short."""
-    match = _TAIL.search(name)
-    return match.group().lower() if match and len(match.group()) > 2 else ""
+    match = _LAST_WORD.match(name[::-1])
+    return match[0][::-1].lower() if match and len(match[0]) > 2 else ""
 
 
 def _pairs_as_keys(pairs: set[tuple[int, int]]) -> tuple[Ints, Ints]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import ForkContext
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from assay.system.pool import begin_worker
 
 ALONE = 150  # files; for fewer, starting workers costs more than it saves
 SLICE = 40  # files per task
+
+T = TypeVar("T")
 
 _PROVENANCE = {name: code for code, name in enumerate(PROVENANCES)}
 _TYPE = {name: row.code for name, row in EDGE_TYPES.items()}
@@ -69,6 +71,7 @@ class _Work(NamedTuple):
 
 
 _work: _Work | None = None  # set before forking; inherited by workers
+_other_work: Callable[[], Any] | None = None  # likewise
 
 
 def resolve_all(
@@ -102,6 +105,30 @@ def resolve_all(
         return _collect(results)
     finally:
         _work = None
+
+
+def run_beside(work: Callable[[], T], meanwhile: Callable[[], None], files: int) -> T | None:
+    """Return the result of `work` on some files, done in a forked process while `meanwhile` runs here; None if that dies."""
+    global _other_work
+    if files < ALONE or worker_count() == 1 or "fork" not in multiprocessing.get_all_start_methods():
+        meanwhile()
+        return work()
+    _other_work = work
+    try:
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork"), initializer=begin_worker) as pool:
+            future = pool.submit(_do_other_work)
+            meanwhile()
+            result: T = future.result()
+            return result
+    except BrokenProcessPool:
+        return None
+    finally:
+        _other_work = None
+
+
+def _do_other_work() -> Any:
+    assert _other_work is not None
+    return _other_work()
 
 
 def _resolve_isolated(paths: list[str], fork: ForkContext) -> list[ResolvedFiles]:

@@ -52,8 +52,8 @@ def _start(arguments: list[str]) -> str:
     """Return the folder of --root, else the current one."""
     for position, word in enumerate(arguments):
         if word.startswith("--root"):
-            _, given, value = word.partition("=")
-            return os.path.realpath(value if given else arguments[position + 1 : position + 2][0])
+            _, sign, value = word.partition("=")
+            return os.path.realpath(value if sign else arguments[position + 1 : position + 2][0])
     return os.getcwd()
 
 

@@ -67,9 +67,9 @@ def _words(text: str) -> tuple[str, ...]:
 
 def read_dockerfile(project: Project, path: str) -> Iterator[Start]:
     """Yield what the last stage runs, and what named stages run."""
-    found = stages(project, path)
-    for stage in found:
-        if (stage.name or stage is found[-1]) and (start := stage.start(stage.name or UNNAMED)):
+    in_order = stages(project, path)
+    for stage in in_order:
+        if (stage.name or stage is in_order[-1]) and (start := stage.start(stage.name or UNNAMED)):
             yield start
 
 
@@ -224,9 +224,9 @@ def _services(project: Project, path: str) -> Iterator[tuple[str, Map]]:
 def _built(project: Project, path: str, service: Map) -> Stage | None:
     """Return the stage of the image that a service is built from."""
     build = service.get("build")
-    found = _stages_of_build(project, path, build) if build else []
+    in_order = _stages_of_build(project, path, build) if build else []
     target = as_text(at(build, "target"))
-    return next((stage for stage in found if target and stage.name == target), found[-1] if found else None)
+    return next((stage for stage in in_order if target and stage.name == target), in_order[-1] if in_order else None)
 
 
 def _stages_of_build(project: Project, path: str, build: Any) -> list[Stage]:
@@ -279,8 +279,8 @@ def _container(project: Project, unit: str, container: Map) -> Iterator[Start]:
 def _stage_of(project: Project, image: str) -> Stage | None:
     """Return the last stage of the Dockerfile that makes an image; None unless exactly one is evident."""
     name = re.split("[:@]", posixpath.basename(image), maxsplit=1)[0]
-    found = _images(project).get(name, [])
-    return found[0] if len(found) == 1 else None
+    candidates = _images(project).get(name, [])
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _images(project: Project) -> dict[str, list[Stage]]:
