@@ -116,7 +116,7 @@ def index(
             cache.flags = scanned.flags
             report = _index_code(_Run(root, home, scanned, contents, cache, progress, wait, history), rebuild)
             contents.save()
-            if report.stage == COMPLETE and (report.mode != "fresh" or not is_stored(home)):
+            if history and report.stage == COMPLETE and (report.mode != "fresh" or not is_stored(home)):
                 update_item_words(root, home)
         finally:
             home.forget_progress()
