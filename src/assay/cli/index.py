@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,16 +90,7 @@ def index_command(
     stays there. In a terminal, the prompt is back as soon as questions can be answered; calls and history follow in a
     background process (ASSAY_BACKGROUND=off: never). Exit code 1 when some files could not be read; the others are indexed.
     """
-    folders = [path for path in paths if not is_address(path)]
-    given_addresses = [path for path in paths if is_address(path)]
-    if publish and (folders or not given_addresses):
-        raise AssayError("--publish is for git addresses; publish the index of a folder with: assay publish DEST")
-    members: dict[str, Repository] = {}
-    if folders or not given_addresses:
-        members = dict(open_repository(folders or roots, index_dir).members)
-    if given_addresses and "" in members:
-        members = {members[""].root.name: members[""]}
-    addresses = label_addresses(given_addresses, list(members))
+    members, addresses = _members_and_addresses(paths, roots, index_dir, publish)
     multi_repo = "" not in members
     # a single repository is parsed on all cores here; a cluster indexes whole repositories
     chosen_cluster = choose_cluster(cluster) if cluster or len(members) + len(addresses) > 1 else None
@@ -113,27 +104,51 @@ def index_command(
         report = result.report if isinstance(result, ClonedIndex) else result
         exit_code = max(exit_code, _exit_code(report, strict))
         root = result.folder if isinstance(result, ClonedIndex) else members[label].root if label in members else None
+        is_first = isinstance(report, Report) and report.stage == NAMES
+        follows = members[label].complete_in_background() if is_first else None
         if form == "json":
             results[label] = _result_json(label, root, addresses.get(label), result)
             continue
-        if label:
-            echo(f"[{label}]")
-        if isinstance(report, Report):
-            _print_report(report, root, verbose)
-            if report.stage == NAMES:
-                in_background = members[label].complete_in_background()
-                echo("calls and history follow in the background" if in_background else members[label].pending)
-        else:
-            echo(f"assay: {report}", err=True)
-        if isinstance(result, ClonedIndex):
-            place = f"{result.host}:{result.folder}" if chosen_cluster else str(result.folder)
-            echo(f"index of commit {result.commit[:12]}: {place}")
-        if isinstance(result, ClonedIndex) and result.published:
-            echo(f"published: assay pull {result.published}")
+        _print_result(label, root, result, chosen_cluster is not None, verbose)
+        if follows is not None:
+            echo("calls and history follow in the background" if follows else members[label].pending)
     if form == "json":
         ordered = [results[label] for label in (*members, *addresses)]
         print_json({"repositories": ordered} if multi_repo else ordered[0])
     raise click.exceptions.Exit(exit_code)
+
+
+def _members_and_addresses(
+    paths: Sequence[str], roots: Sequence[str], index_dir: Path | None, publish: str
+) -> tuple[dict[str, Repository], dict[str, GitAddress]]:
+    """Return the repositories and the git addresses to index, by label; that of a single repository is empty."""
+    folders = [path for path in paths if not is_address(path)]
+    given_addresses = [path for path in paths if is_address(path)]
+    if publish and (folders or not given_addresses):
+        raise AssayError("--publish is for git addresses; publish the index of a folder with: assay publish DEST")
+    members: dict[str, Repository] = {}
+    if folders or not given_addresses:
+        members = dict(open_repository(folders or roots, index_dir).members)
+    if given_addresses and "" in members:
+        members = {members[""].root.name: members[""]}
+    return members, label_addresses(given_addresses, list(members))
+
+
+def _print_result(
+    label: str, root: Path | None, result: Report | ClonedIndex | Exception, on_cluster: bool, verbose: bool
+) -> None:
+    if label:
+        echo(f"[{label}]")
+    report = result.report if isinstance(result, ClonedIndex) else result
+    if isinstance(report, Report):
+        _print_report(report, root, verbose)
+    else:
+        echo(f"assay: {report}", err=True)
+    if isinstance(result, ClonedIndex):
+        place = f"{result.host}:{result.folder}" if on_cluster else str(result.folder)
+        echo(f"index of commit {result.commit[:12]}: {place}")
+        if result.published:
+            echo(f"published: assay pull {result.published}")
 
 
 def _index_folders(
