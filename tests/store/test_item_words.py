@@ -97,3 +97,12 @@ def test_unusable_words_are_made_again(indexed: Repository, damage: Callable[[Pa
     indexed.index(rebuild=True)
     assert is_stored(indexed.home)
     assert _lists(_words(indexed.open())[1]) == expected
+
+
+@pytest.mark.parametrize("ordinal", [-5, 1000, 2**31 - 1])
+def test_an_ordinal_beyond_the_stored_words_is_described_on_demand(indexed: Repository, ordinal: int) -> None:
+    expected = _lists(_words(indexed.open())[1])
+    index = indexed.open()
+    columns = index.parts[0].generation.columns
+    columns.__dict__["ordinal"] = np.full(len(columns), ordinal, np.int32)  # as in an index from elsewhere
+    assert _lists(_words(index)[1]) == expected

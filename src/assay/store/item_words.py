@@ -95,8 +95,10 @@ class ItemWords:
             for row in part.generation.files.values():
                 files[row.number] = firsts.get((row.path, row.hash), -1)
             first = np.where(columns.kind > 0, files[columns.file], -1)
-            own = np.where(first >= 0, before + first + columns.ordinal + 1, -1)
-            places[part.first : part.first + len(own)] = own
+            own = first + columns.ordinal + 1
+            # ordinals of an index from elsewhere are any
+            exists = (first >= 0) & (columns.ordinal >= -1) & (own < len(table.lengths))
+            places[part.first : part.first + len(own)] = np.where(exists, before + own, -1)
             before += len(table.lengths)
         return places
 
