@@ -135,7 +135,7 @@ class Definitions:
 
 
 class References:
-    """The references of a family, equal ones once: role, source row, first line, number of times, and chain."""
+    """The references of a family, equal ones once: role, source row, first line, and chain."""
 
     def __init__(self, files: Sequence[File], definitions: Definitions) -> None:
         chains = Ids()
@@ -161,7 +161,7 @@ class References:
         hints = [type_names(hint) if hint else [] for hint in _texts_of(chains, text[role == HINT])]
         role, source, line, text, arity = _expand_hints(role, source, line, text, arity, hints, chains)
         keys = key(source, text * (IMPLEMENTS + 1) + role)
-        _, first, self.times = np.unique(keys, return_index=True, return_counts=True)
+        _, first = np.unique(keys, return_index=True)
         self.role, self.source, self.line, self.arity = role[first], source[first], line[first], arity[first]
         self._read_chains(list(chains), text[first], definitions, files)
 

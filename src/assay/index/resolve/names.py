@@ -107,6 +107,7 @@ class _Joins:
         real = (d.kind > 0) & (rows != d.start[d.file])
         self._free = rows[real & ((d.owner == 0) | (d.kind & (TYPE | MODULE) > 0))]
         self._members = rows[real & (d.owner > 0)]
+        self._by_owner = Lookup(key(d.owner[self._members], d.name[self._members]), self._members)
         self._open = np.ones(len(r.role), bool)
         self._found: list[tuple[Ints, Ints, Ints]] = []  # reference, row, confidence × 1000
         self._file = d.file[r.source]  # of each reference
@@ -192,17 +193,18 @@ class _Joins:
 
     def _join_members(self, which: Mask, owners: Ints, confidence: float) -> None:
         """Match references with the members of a type, else with those of its nearest ancestor that has any."""
-        d, name = self.definitions, self.references.name
-        members = Lookup(key(d.owner[self._members], d.name[self._members]), self._members)
         which = which & (owners > 0)
-        self._join(which, members, key(owners, name), confidence)
-        open_ = np.flatnonzero(which & self._open)
+        self._join(which, self._by_owner, key(owners, self.references.name), confidence)
+        self._join_inherited(which, owners, confidence)
+
+    def _join_inherited(self, which: Mask, owners: Ints, confidence: float) -> None:
+        """Match references with the members of the nearest ancestor of a type that has any."""
         first, counts, ancestors = self._ancestors
-        for level in range(int(counts[owners[open_]].max(initial=0))):
-            open_ = open_[self._open[open_]]
-            open_ = open_[counts[owners[open_]] > level]
+        open_ = np.flatnonzero(which & self._open)
+        for level in range(MOST_ANCESTORS):
+            open_ = open_[self._open[open_] & (counts[owners[open_]] > level)]
             above = ancestors[first[owners[open_]] + level]
-            self._join(open_, members, key(above, name[open_]), confidence)
+            self._join(open_, self._by_owner, key(above, self.references.name[open_]), confidence)
 
     def _find_ancestors(self) -> tuple[Ints, Ints, Ints]:
         """Return the ancestors of types by name, nearest first: where they begin and how many there are, by name."""
@@ -267,7 +269,8 @@ class _Joins:
 
         # self, super
         self._join_members(r.on_self, self._owner, RESOLVED)
-        self._join_above(r.on_super)
+        self._join_inherited(r.on_super, self._owner, RESOLVED)
+        self._open[r.on_super] = False
 
         # bare names
         local_rows, local_names = self.types.all_locals
@@ -309,18 +312,6 @@ class _Joins:
 
         # members of objects of unknown type
         self._guess(~bare & (r.role == CALL) & ~self._common[r.name])
-
-    def _join_above(self, which: Mask) -> None:
-        """Match `super().name` with the nearest ancestor's member."""
-        first, counts, ancestors = self._ancestors
-        d, r = self.definitions, self.references
-        members = Lookup(key(d.owner[self._members], d.name[self._members]), self._members)
-        open_ = np.flatnonzero(which & self._open)
-        for level in range(MOST_ANCESTORS):
-            open_ = open_[self._open[open_]]
-            open_ = open_[counts[self._owner[open_]] > level]
-            self._join(open_, members, key(ancestors[first[self._owner[open_]] + level], r.name[open_]), RESOLVED)
-        self._open[which] = False
 
     def _held_types(self) -> Ints:
         """Return the declared type of each reference's receiver; 0 if it is unknown."""
